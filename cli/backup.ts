@@ -1,14 +1,17 @@
 /** `npm run backup -- take|check|restore`: backs up the database, and checks that a backup can be restored. */
-import { stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { findCore } from './admin/connection.ts'
+import { parseTime } from './admin/values.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
 import { check } from './backup/check.ts'
+import { abortOnInterrupt } from './backup/interrupt.ts'
+import { recover, type Target } from './backup/recover.ts'
 import { restore } from './backup/restore.ts'
 import { readSecrets } from './backup/secrets.ts'
 import { dataDirOf } from './command-line/data-dir.ts'
-import { anyText } from './command-line/flags.ts'
+import { anyText, UsageError } from './command-line/flags.ts'
 import { createCommand, createGroup, runProgram } from './command-line/program.ts'
 import { readJson } from './start/private-file.ts'
 
@@ -38,14 +41,31 @@ const program = createGroup('npm run backup --', 'back up the database, and chec
   }),
   createCommand({
     name: 'restore',
-    help: 'unpack FILE into DIR, a new data directory for PostgreSQL 18',
+    help: 'unpack FILE into DIR, a new data directory for PostgreSQL 18, and replay archived write-ahead log',
     words: { FILE: 'the backup', DIR: 'the directory to create' },
-    flags: {},
-    examples: ['wallet.tar /var/lib/postgresql/18/restored'],
-    async run(_, [file, directory]) {
-      await restore(file!, directory!)
-      console.log(`Restored the backup into ${directory}. Start the service on it, then run ledger verify.`)
+    flags: {
+      wal: {
+        value: 'ARCHIVE',
+        help: 'directory with the archived write-ahead log since the backup, to be replayed',
+        parse: anyText,
+      },
+      'to-time': {
+        value: 'TIME',
+        help: 'replay commits up to this time, such as 2026-11-20T14:03:00Z (default: the whole archive)',
+        parse: parseTime,
+      },
+      timeline: {
+        value: 'NUMBER',
+        help: 'timeline to restore, after an earlier restore or failover (default: the latest in the archive)',
+        parse: parseTimeline,
+      },
     },
+    examples: [
+      'wallet.tar /var/lib/postgresql/18/restored',
+      'wallet.tar /var/lib/postgresql/18/restored --wal /archive --to-time 2026-11-20T14:03:00Z',
+    ],
+    run: ({ wal, 'to-time': time, timeline }, [file, directory]) =>
+      restoreInto(file!, directory!, wal, { time, timeline }),
   }),
 ]).addHelpText(
   'after',
@@ -74,6 +94,38 @@ async function take(file: string): Promise<void> {
   await recordBackup(basename(file), size)
   console.log(`Wrote the backup to ${file} (${(size / 2 ** 20).toFixed(1)} MiB). To check it, run:
 npm run backup -- check ${file}`)
+}
+
+/** @throws UsageError if there is a target but no archive */
+async function restoreInto(
+  file: string,
+  directory: string,
+  wal: string | undefined,
+  target: Omit<Target, 'wal'>,
+): Promise<void> {
+  if (wal === undefined && (target.time || target.timeline))
+    throw new UsageError('--to-time and --timeline need --wal ARCHIVE: the archived write-ahead log since the backup.')
+  const signal = abortOnInterrupt()
+  await restore(file, directory, signal)
+  if (wal === undefined) {
+    console.log(`Restored the backup into ${directory}. Start the service on it, then run ledger verify.`)
+    return
+  }
+  const { lastCommit, timeline } = await recover(directory, { ...target, wal }, signal).catch(async error => {
+    await rm(directory, { recursive: true, force: true })
+    throw error
+  })
+  console.log(`Restored the database into ${directory}, on timeline ${timeline}. ${
+    lastCommit
+      ? `The last transaction was committed at ${lastCommit.toISOString()}.`
+      : 'No transaction was committed after the backup.'
+  }
+Start PostgreSQL on it with an empty archive, take a new backup, and run ledger verify --against a checkpoint.`)
+}
+
+function parseTimeline(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new Error(`must be the number of a timeline, such as 1, not "${text}"`)
+  return Number(text)
 }
 
 /** Tells core, so that `system status` shows when the last backup was taken. The backup is valid without that. */

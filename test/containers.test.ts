@@ -161,6 +161,7 @@ test('only the load balancer and Grafana are published, and each service reaches
   expect(networks('gateway-1')).toEqual(['edge', 'inner', 'nonces'])
   expect(networks('core-1')).toEqual(['data', 'inner'])
   expect([networks('postgres'), networks('redis'), networks('migrate')]).toEqual([['data'], ['nonces'], ['data']])
+  expect(networks('archive')).toEqual(['data'])
 })
 
 test('a container mounts its own secrets and no others', () => {
@@ -335,6 +336,20 @@ test('PostgreSQL is not healthy before its first start has created the database'
   expect(command[1]).toContain('pg_isready --quiet --host=127.0.0.1 && psql --dbname=wallet')
 })
 
+test('the archive receives the log of the version that PostgreSQL has, and cannot fill its disk', async () => {
+  const { image, command = [], environment } = service('archive')
+  expect(image).toBe(service('postgres').image)
+  const role = environment!.PGUSER
+  const created =
+    '--slot=archive --create-slot --if-not-exists && exec pg_receivewal --no-password --slot=archive --no-loop --synchronous --directory='
+  expect(command.at(-1)).toContain(created)
+  expect(service('archive').healthcheck!.test[1]).toContain("slot_name = 'archive'")
+  expect(service('postgres').command).toContainEqual(expect.stringMatching(/^--max_slot_wal_keep_size=\d+GB$/))
+  expect(await readFile(join(secretsDir, 'archive/pgpass'), 'utf8')).toBe(
+    `postgres:5432:*:${role}:${await readFile(join(secretsDir, 'postgres/archive-password'), 'utf8')}`,
+  )
+})
+
 test('Compose waits longer than a program needs to stop', () => {
   for (const [name, each] of configured()) {
     if (each.restart === 'no') continue
@@ -390,7 +405,7 @@ function userOf(file: string): number {
   if (file.startsWith('balancer-config/')) return 99
   if (file.startsWith('prometheus')) return 65_534
   if (file.startsWith('grafana')) return 472
-  return /^(postgres|redis)/.test(file) ? 999 : 1000
+  return /^(postgres|archive|redis)/.test(file) ? 999 : 1000
 }
 
 test('secrets are created once, each readable by one user, and deleted copies are restored', async () => {

@@ -622,3 +622,25 @@ describe('the audit', () => {
     ])
   })
 })
+
+describe('the write-ahead log', () => {
+  test('cannot be read, and its archive can be neither redirected nor stopped', async () => {
+    for (const sql of [
+      `alter system set archive_command = 'true'`,
+      `alter system set archive_library = ''`,
+      `alter system set max_slot_wal_keep_size = '1MB'`,
+      `set max_slot_wal_keep_size = '1MB'`,
+      `select pg_reload_conf()`,
+      `select pg_switch_wal()`,
+      `select pg_stat_reset_shared('archiver')`,
+      `select pg_drop_replication_slot('archive')`,
+      `select pg_replication_slot_advance('archive', pg_current_wal_lsn())`,
+      `select pg_create_physical_replication_slot('another', true)`,
+      `select pg_ls_waldir()`,
+      `alter role current_user replication`,
+    ])
+      await expect(asService(sql), sql).rejects.toThrow(/permission denied|cannot be changed now/)
+    const replication = `${system.database.serviceUrl}?replication=true`
+    await expect(execute(replication, 'IDENTIFY_SYSTEM')).rejects.toThrow('permission denied to start WAL sender')
+  })
+})

@@ -153,6 +153,15 @@ function parseMoment(text: string): Date {
   return date
 }
 
+/** Parses an ISO 8601 time with a zone. A date alone is none. */
+export function parseTime(text: string): Date {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/.test(text)
+  const date = new Date(text)
+  if (!isTime || Number.isNaN(date.getTime()) || !isRealDay(text.slice(0, 10)))
+    throw new Error(`must be a time with its zone, such as 2027-01-31T12:00:00Z, not "${text}"`)
+  return date
+}
+
 /** Date accepts 30 February and turns it into a day in March. */
 function isRealDay(day: string): boolean {
   return new Date(day).toISOString().startsWith(day)

@@ -71,7 +71,7 @@ class BaseBackup implements Submittable {
   submit(connection: Connection): void {
     // PostgreSQL verifies the checksum of every page that it reads, and fails if one is wrong.
     connection.query(
-      `BASE_BACKUP (LABEL 'wallet', CHECKPOINT 'fast', WAL true, MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')`,
+      `BASE_BACKUP (LABEL 'wallet', CHECKPOINT 'fast', WAL true, WAIT false, MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')`,
     )
   }
 

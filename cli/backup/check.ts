@@ -13,6 +13,7 @@ import { pickFreePort } from '../processes/ports.ts'
 import { type Postgres, startPostgres } from '../processes/postgres.ts'
 import { startService } from '../processes/service.ts'
 import { identityOf } from '../processes/unprivileged.ts'
+import { abortOnInterrupt } from './interrupt.ts'
 import { compareWithManifest } from './manifest.ts'
 import { checkPages } from './pages.ts'
 import { restore } from './restore.ts'
@@ -39,7 +40,7 @@ export async function check(file: string, secretsFile: string, against: string |
   await chmod(scratch, 0o711)
   const cleanUp: CleanUp = [() => rm(scratch, { recursive: true, force: true })]
   try {
-    await restore(file, join(scratch, 'postgres'))
+    await restore(file, join(scratch, 'postgres'), signal)
     failOn(await compareWithManifest(join(scratch, 'postgres')), 'The backup differs from its manifest')
     console.log('Every file is as it was backed up.')
 
@@ -66,13 +67,6 @@ export async function check(file: string, secretsFile: string, against: string |
   } finally {
     for (const each of cleanUp.toReversed()) await each()
   }
-}
-
-function abortOnInterrupt(): AbortSignal {
-  const interrupted = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => interrupted.abort(new Error('Interrupted.')))
-  return interrupted.signal
 }
 
 async function startCore(

@@ -5,6 +5,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
+import { type LogPlace, parsePosition } from './archive.ts'
 
 export const manifestName = 'backup_manifest'
 
@@ -15,12 +16,15 @@ const manifestSchema = z.object({
       /** The path in hex, if it is not valid UTF-8. */
       'Encoded-Path': z.string().optional(),
       Size: z.int(),
+      'Last-Modified': z.string().optional(),
       'Checksum-Algorithm': z.string().optional(),
       Checksum: z.string().optional(),
     }),
   ),
+  'WAL-Ranges': z.array(z.object({ Timeline: z.int(), 'Start-LSN': z.string() })),
   'Manifest-Checksum': z.string(),
 })
+type Manifest = z.infer<typeof manifestSchema>
 
 /**
  * Files that the manifest does not list: they are written after it, or belong to the write-ahead log, whose records have
@@ -35,7 +39,7 @@ const unlisted = /^(backup_manifest|pg_wal\/.*|postgresql\.auto\.conf|standby\.s
  * @throws Error that says how to take the backup, if it has no manifest with SHA-256
  */
 export async function compareWithManifest(directory: string): Promise<string[]> {
-  const files = await readManifest(directory)
+  const files = await readDigests(directory)
   const faults: string[] = []
   for (const [path, { size, sha256 }] of files) {
     const found = await stat(join(directory, path)).catch(() => null)
@@ -50,12 +54,37 @@ export async function compareWithManifest(directory: string): Promise<string[]> 
   return faults
 }
 
-async function readManifest(directory: string): Promise<Map<string, { size: number; sha256: string }>> {
-  const howTo = 'take it with npm run backup -- take, or with pg_basebackup --manifest-checksums=SHA256'
+/**
+ * When an unpacked backup was begun, by the clock of PostgreSQL and not rounded down, and where its recovery begins in the log.
+ *
+ * @throws Error as compareWithManifest
+ */
+export async function readStart(directory: string): Promise<LogPlace & { at: Date }> {
+  const { Files: files, 'WAL-Ranges': ranges } = await readManifest(directory)
+  // PostgreSQL makes this file when it begins a backup. The manifest has times in UTC, and in seconds.
+  const label = files.find(({ Path }) => Path === 'backup_label')?.['Last-Modified']
+  const [range] = ranges
+  if (!label || !range)
+    throw new Error('The manifest of the backup does not say when it was begun: use another backup.')
+  return {
+    at: new Date(Date.parse(label) + 1_000),
+    timeline: range.Timeline,
+    position: parsePosition(range['Start-LSN']),
+  }
+}
+
+const howTo = 'take it with npm run backup -- take, or with pg_basebackup --manifest-checksums=SHA256'
+
+async function readManifest(directory: string): Promise<Manifest> {
   const text = await readFile(join(directory, manifestName), 'utf8').catch(() => null)
   if (text === null) throw new Error(`The backup has no manifest, so it cannot be checked: ${howTo}.`)
   const manifest = parseManifest(text)
   if (!manifest) throw new Error('The manifest of the backup is damaged: use another backup.')
+  return manifest
+}
+
+async function readDigests(directory: string): Promise<Map<string, { size: number; sha256: string }>> {
+  const manifest = await readManifest(directory)
   const files = new Map<string, { size: number; sha256: string }>()
   for (const file of manifest.Files) {
     const path = file.Path ?? Buffer.from(file['Encoded-Path'] ?? '', 'hex').toString('latin1')
@@ -67,7 +96,7 @@ async function readManifest(directory: string): Promise<Map<string, { size: numb
 }
 
 /** Null if the manifest is damaged. Its last line is the checksum of all lines before it. */
-function parseManifest(text: string): z.infer<typeof manifestSchema> | null {
+function parseManifest(text: string): Manifest | null {
   try {
     const manifest = manifestSchema.parse(JSON.parse(text))
     const covered = text.slice(0, text.lastIndexOf('"Manifest-Checksum"'))

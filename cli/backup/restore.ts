@@ -7,17 +7,19 @@ import { tarEnd } from './base-backup.ts'
 /**
  * Unpacks a base backup into a new directory. PostgreSQL can be started on it, and replays its log as after a crash.
  *
- * @throws Error if the directory exists, or the archive is incomplete; the directory is then removed
+ * @throws Error if the directory exists, the archive is incomplete, or `signal` aborts; the directory is then removed
  */
-export async function restore(file: string, directory: string): Promise<void> {
+export async function restore(file: string, directory: string, signal?: AbortSignal): Promise<void> {
   if (await stat(directory).catch(() => null)) throw new Error(`${directory} already exists: choose another one.`)
   await mkdir(directory, { mode: 0o700, recursive: true })
   try {
     await requireTarEnd(file)
-    await promisify(execFile)('tar', ['--extract', '--no-same-owner', '--file', file, '--directory', directory])
+    const extract = ['--extract', '--no-same-owner', '--file', file, '--directory', directory]
+    await promisify(execFile)('tar', extract, { signal })
     await stat(join(directory, 'backup_label'))
   } catch (error) {
     await rm(directory, { recursive: true, force: true })
+    signal?.throwIfAborted()
     const reason = (error as { stderr?: string }).stderr?.trim().split('\n')[0] ?? (error as Error).message
     throw new Error(`${file} is not a complete base backup (${reason}): use another one.`, { cause: error })
   }

@@ -29,6 +29,10 @@ export interface PostgresOptions {
   durable: boolean
   /** Set when the data directory is created. Later starts must pass the same one. */
   superuserPassword: string
+  /** Directories and files that the server needs to read besides its data. */
+  reads?: string[]
+  /** Waits until the server has replayed its archive and is a primary, which may take hours. */
+  isRecovery?: boolean
   /** Further server settings. */
   settings?: Record<string, string>
   /** The log of the server (default: next to the data directory). */
@@ -70,7 +74,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const server = { ...options, dataDir, logFile: options.logFile ?? `${dataDir}.log` }
 
   const exists = await isDataDirectory(dataDir)
-  const identity = await identityFor(dataDir, exists, binaries)
+  const identity = await identityFor(server, exists, binaries)
   if (!exists) {
     options.onInit?.()
     await initialize(server, identity, binaries)
@@ -115,7 +119,7 @@ async function isDataDirectory(dataDir: string): Promise<boolean> {
 
 /** The user to run as. Undefined: the current user. */
 async function identityFor(
-  dataDir: string,
+  { dataDir, reads }: Server,
   exists: boolean,
   binaries: PostgresBinaries,
 ): Promise<Identity | undefined> {
@@ -129,6 +133,7 @@ async function identityFor(
   const identity = await chooseIdentity(ownedByRoot ? undefined : { uid: owner.uid, gid: owner.gid }, {
     program: binaries.postgres,
     directories: [dirname(dataDir)],
+    files: reads,
   })
   // It belongs to root if somebody restored it from a copy.
   if (exists && ownedByRoot) await giveTo(identity, dataDir)
@@ -245,12 +250,10 @@ async function stopOrphan(pid: number): Promise<void> {
   throw new Error(`The PostgreSQL of an earlier start (process ${pid}) does not stop: kill it.`)
 }
 
-async function readPostmasterPid(dataDir: string): Promise<{ pid: number; ready: boolean } | undefined> {
+async function readPostmasterPid(dataDir: string): Promise<{ pid: number; status: string } | undefined> {
   try {
     const lines = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')
-    // `standby`: a standby that accepts connections for reads.
-    const ready = ['ready', 'standby'].includes(lines[7]?.trim() ?? '')
-    return { pid: Math.abs(Number.parseInt(lines[0]!, 10)), ready }
+    return { pid: Math.abs(Number.parseInt(lines[0]!, 10)), status: lines[7]?.trim() ?? '' }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -263,7 +266,7 @@ async function run(
   binaries: PostgresBinaries,
   earlierPid: number | undefined,
 ): Promise<{ guarded: Guarded; port: number }> {
-  const deadline = Date.now() + startTimeoutMs
+  const deadline = server.isRecovery ? Number.POSITIVE_INFINITY : Date.now() + startTimeoutMs
   for (;;) {
     server.signal?.throwIfAborted()
     const port = server.port || (await pickFreePort())
@@ -311,10 +314,12 @@ function serverArguments(server: Server, port: number): string[] {
 }
 
 async function becomesReady(server: Server, guarded: Guarded, deadline: number): Promise<boolean> {
+  // `standby`: it is in recovery, and accepts connections for reads unless hot_standby is off.
+  const ready = server.isRecovery ? ['ready'] : ['ready', 'standby']
   return stoppedOnAbort(guarded, server.signal, async () => {
     while (!guarded.hasExited()) {
-      const status = await readPostmasterPid(server.dataDir)
-      if (status?.pid === guarded.pid && status.ready) return true
+      const found = await readPostmasterPid(server.dataDir)
+      if (found?.pid === guarded.pid && ready.includes(found.status)) return true
       if (Date.now() > deadline) await guarded.stop()
       await sleep(pollMs)
     }

@@ -38,7 +38,7 @@ export function runAs(identity: Identity | undefined, command: string, args: str
 type Owner = { uid: number; gid: number }
 
 /** The paths that a user needs: a program to run, directories to enter, files to read. */
-type Needs = { program: string; directories?: string[]; files?: string[] }
+type Needs = { program: string; directories?: string[]; files?: string[] | undefined }
 
 /** The user who owns this path, for a program that shares it with others. Undefined, for the current user, unless root. */
 export async function identityBeside(path: string, needs: Needs): Promise<Identity | undefined> {

@@ -23,6 +23,7 @@ import {
 const makeAll = () => ({
   ...makeSecrets(),
   ownerPassword: makeToken(),
+  archivePassword: makeToken(),
   redisPassword: makeToken(),
   replicationPassword: makeToken(),
   patroniPassword: makeToken(),
@@ -47,9 +48,11 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
         // Of the members of a cluster (docker-compose.ha.yml).
         'replication-password': secrets.replicationPassword,
         'patroni-password': secrets.patroniPassword,
+        'archive-password': secrets.archivePassword,
       },
     },
     'postgres-init': { user: users.postgres, files: { 'owner.sql': await ownFile('owner.sql') } },
+    archive: { user: users.postgres, files: { pgpass: `postgres:5432:*:wallet_archive:${secrets.archivePassword}` } },
     redis: { user: users.redis, files: { 'redis.conf': redisUsers(secrets.redisPassword) } },
     migrate: {
       user: users.node,

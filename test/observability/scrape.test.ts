@@ -2,6 +2,7 @@
 import { errorTable } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from '../setup/client.ts'
+import { execute } from '../setup/database.ts'
 import { transferOrder } from '../setup/order.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../setup/replicated-postgres.ts'
 import { type System, startSystem } from '../setup/system.ts'
@@ -18,6 +19,8 @@ let traffic: Promise<void>
 beforeAll(async () => {
   // With a standby, whose lag is a metric.
   postgres = await startReplicatedPostgres()
+  // Somebody who has to receive the log.
+  await execute(postgres.ownerUrl, `select pg_create_physical_replication_slot('archive', true)`)
   const coreEnvironment = { DATA_DIR: await makeTempDir('data'), VERIFY_EVERY_MINUTES: '60' }
   system = await startSystem({ database: postgres, cores: 2, gateways: 2, coreEnvironment })
   const couriers = [await system.startCourier(), await system.startCourier()]

@@ -74,7 +74,7 @@ export async function startCluster(): Promise<Cluster> {
       }),
     )
     hosts['postgres:5432'] = `127.0.0.1:${postgres.port}`
-    await makeOwner(postgres.url('postgres'), secrets.ownerPassword!)
+    await makeOwner(postgres.url('postgres'), secrets)
     const redis = started(await startRedis(redisSettings(compose, secretsDir, await makeTempDir('redis'))))
     hosts['redis:6379'] = `127.0.0.1:${redis.port}`
     await runInImage(images.migrate!, images.migrate!.command.slice(1), await environmentOf('migrate'))
@@ -200,12 +200,13 @@ async function replaceHosts(secretsDir: string, hosts: Record<string, string>): 
   }
 }
 
-/** Runs deploy/containers/owner.sql, with the password that psql would insert. */
-async function makeOwner(url: string, password: string): Promise<void> {
+/** Runs deploy/containers/owner.sql, with the passwords that psql would insert. */
+async function makeOwner(url: string, secrets: Record<string, string>): Promise<void> {
   const script = await readFile(join(root, 'deploy/containers/owner.sql'), 'utf8')
   const statements = script
     .replaceAll(/^(--|\\).*$/gm, '')
-    .replaceAll(":'password'", pg.escapeLiteral(password))
+    .replaceAll(":'password'", pg.escapeLiteral(secrets.ownerPassword!))
+    .replaceAll(":'archive_password'", pg.escapeLiteral(secrets.archivePassword!))
     .split(';')
   const client = await connect(url)
   try {

@@ -33,6 +33,10 @@ export const database = dashboard('wallet-database', 'Wallet: database', [
         'max by (standby, sync_state) (core_database_standby_lag_bytes)',
         '{{standby}} ({{sync_state}})',
       ]),
+      timeSeries('Log kept for archives and standbys', 'bytes', [
+        'max by (receiver) (core_database_log_receiver_lag_bytes)',
+        '{{receiver}}',
+      ]),
       timeSeries('Oldest transaction', 's', ['max(core_database_oldest_transaction_seconds)', 'oldest']),
       timeSeries('Transactions until writes are refused', 'short', ['min(core_database_transactions_left)', 'left']),
       timeSeries('Data disk', 'bytes', ['max by (instance, state) (core_data_disk_bytes)', '{{instance}} {{state}}']),

@@ -1,5 +1,8 @@
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startPostgres } from '../../../../cli/processes/postgres.ts'
 import { connect, execute, query } from '../../../../test/setup/database.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../../../../test/setup/replicated-postgres.ts'
 import { makeTempDir } from '../../../../test/setup/temp.ts'
@@ -78,6 +81,63 @@ test('a standby that does not follow falls behind, and one that is gone is missi
   await standbys(0)
   await postgres.replication.restore()
   await standbys(1)
+})
+
+test('the owner of a replication slot and the archiver are seen, and what is kept for them', async () => {
+  const up = () => read('core_database_log_receiver_up')
+  const lag = () => read('core_database_log_receiver_lag_bytes')
+  const archive = 'receiver="archive"'
+  await until('there is none', async () => Object.keys(await up()).length === 0)
+  await execute(postgres.ownerUrl, `select pg_create_physical_replication_slot('archive', true)`)
+  await until('the slot is seen', async () => (await up())[archive] === 0)
+  await execute(postgres.ownerUrl, 'create table kept as select generate_series(1, 10000)')
+  await until('its log is kept', async () => (await lag())[archive]! > 100_000)
+  await execute(postgres.ownerUrl, `select pg_drop_replication_slot('archive')`)
+  await until('it is gone', async () => Object.keys(await up()).length === 0)
+})
+
+test('an archiver that fails is down, and up again when it has archived', async () => {
+  const directory = await makeTempDir('archive')
+  // PostgreSQL runs as another user if the tests run as root.
+  await chmod(directory, 0o777)
+  const archiving = await startPostgres({
+    dataDir: join(await makeTempDir('archiving'), 'postgres'),
+    port: 0,
+    durable: false,
+    superuserPassword: 'superuser',
+    settings: { archive_mode: 'on', archive_library: 'basic_archive' },
+  })
+  const owner = archiving.url('postgres')
+  const pool = new pg.Pool({ connectionString: owner })
+  // end() does not wait until the connections are closed: the server may end them first.
+  pool.on('error', () => {})
+  const watched = new Metrics()
+  watchDatabaseServer(watched, pool)
+  const archiver = async (name: string) => {
+    const text = await watched.registry.metrics()
+    return new RegExp(`^core_database_log_receiver_${name}\\{receiver="archiver"\\} (.*)$`, 'm').exec(text)?.[1]
+  }
+  const archiveTo = async (path: string) => {
+    await execute(owner, `alter system set basic_archive.archive_directory = '${path}'`)
+    await execute(owner, 'select pg_reload_conf()')
+    await execute(owner, 'create table if not exists written (); select pg_switch_wal()')
+  }
+  try {
+    await archiveTo(directory)
+    await until(
+      'it archives',
+      async () => (await archiver('up')) === '1' && Number(await archiver('lag_bytes')) < 2 ** 24,
+    )
+    await chmod(directory, 0o500)
+    await execute(owner, 'create table more (); select pg_switch_wal()')
+    await until('it fails', async () => (await archiver('up')) === '0')
+    await until('a segment is not archived', async () => Number(await archiver('lag_bytes')) >= 2 ** 24)
+    await chmod(directory, 0o777)
+    await until('it archives again', async () => (await archiver('up')) === '1')
+  } finally {
+    await pool.end()
+    await archiving.stop()
+  }
 })
 
 test('the number of required standbys follows synchronous_standby_names', async () => {

@@ -3,6 +3,8 @@ import type { LabelledValue, Metrics } from './metrics.ts'
 
 type ServerFigures = { oldestTransactionSeconds: number; transactionsLeft: number }
 type Standby = { name: string; syncState: string; lagBytes: number }
+/** `lagBytes`: null for a slot for which PostgreSQL has not kept the log. */
+type Receiver = { name: string; isUp: boolean; lagBytes: number | null }
 type Replication = {
   /** Standbys that must confirm each commit, by synchronous_standby_names; null if core may not see which ones are connected. */
   required: number | null
@@ -38,11 +40,29 @@ const readReplicationStatement = statement<Replication>(
 )
 
 /**
- * Exports the state of PostgreSQL: the age of the oldest transaction, the distance to the wraparound of transaction IDs, and the
- * standbys. Without the rights to see standbys (see monitoring.ts), their metrics have no series.
+ * Who receives the write-ahead log and makes PostgreSQL keep it meanwhile: the archiver, and the owners of replication slots. The
+ * archiver archives whole segments.
+ */
+const readReceiversStatement = statement<Receiver>(
+  'read-log-receivers',
+  `select slot_name::text as name, active as "isUp",
+     pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 as "lagBytes"
+   from pg_replication_slots where not temporary
+   union all
+   select 'archiver', coalesce(last_failed_time < last_archived_time, last_failed_time is null),
+     pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8
+       - (coalesce((select segment_number from pg_split_walfile_name(substring(last_archived_wal, '^[0-9A-F]{24}'))), 0) + 1)::float8
+       * pg_size_bytes(current_setting('wal_segment_size'))
+   from pg_stat_archiver where current_setting('archive_mode') <> 'off'`,
+)
+
+/**
+ * Exports the state of PostgreSQL: the age of the oldest transaction, the distance to the wraparound of transaction IDs, the
+ * standbys, and the receivers of the log. Without the rights to see standbys (see monitoring.ts), their metrics have no series.
  */
 export function watchDatabaseServer(to: Metrics, db: Queryable): void {
   const readFigures = async () => (await run(db, readFiguresStatement, []))[0]!
+  const readReceivers = () => run(db, readReceiversStatement, [])
   const readReplication = async () => (await run(db, readReplicationStatement, []))[0]!
   to.watchDatabase(
     'core_database_oldest_transaction_seconds',
@@ -71,6 +91,21 @@ export function watchDatabaseServer(to: Metrics, db: Queryable): void {
     'Synchronous standbys that must confirm each commit, and that are connected',
     ['state'],
     async () => synchronousStandbys(await readReplication()),
+  )
+  to.watchDatabaseSeries(
+    'core_database_log_receiver_up',
+    'Whether a receiver of the write-ahead log gets it: the archiver of PostgreSQL, or the owner of a replication slot',
+    ['receiver'],
+    async () => (await readReceivers()).map(({ name, isUp }) => ({ labels: { receiver: name }, value: isUp ? 1 : 0 })),
+  )
+  to.watchDatabaseSeries(
+    'core_database_log_receiver_lag_bytes',
+    'Write-ahead log that PostgreSQL keeps for a receiver, which does not have it yet',
+    ['receiver'],
+    async () =>
+      (await readReceivers()).flatMap(({ name, lagBytes }) =>
+        lagBytes === null ? [] : [{ labels: { receiver: name }, value: Math.max(0, lagBytes) }],
+      ),
   )
 }
 
