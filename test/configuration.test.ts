@@ -83,7 +83,12 @@ test('the gateway names every missing variable, and does not start without a non
     CORE_URL: 'http://127.0.0.1:1',
     KEY_ENCRYPTION_KEYS: kek,
   })
-  expect([status, lines]).toEqual([1, ['REDIS_URL is missing: Redis that stores the nonces of all gateways.']])
+  expect([status, lines]).toEqual([
+    1,
+    [
+      'REDIS_URL is missing: Redis that stores the nonces of all gateways: a URL with redis://, redis+sentinel:// or redis+cluster://, or rediss for TLS.',
+    ],
+  ])
 })
 
 test('the gateway rejects a malformed list of proxies', () => {

@@ -168,6 +168,7 @@ describe('scopes', () => {
     expect(forGateways.map(({ path }) => path).sort()).toEqual([
       'access.beginNonceGeneration',
       'access.changes',
+      'access.latestNonceGenerations',
       'access.lookup',
       'access.markUsed',
       'access.nonceKey',
@@ -301,7 +302,7 @@ test('generations of the nonce store are at least a second apart, so that they d
   for (const [at, time] of times.entries()) if (at > 0) expect(time - times[at - 1]!).toBeGreaterThanOrEqual(1_000)
 
   function begin(generationId: string): Promise<string> {
-    return codeOf(cores[0]!.access.beginNonceGeneration.mutate({ generationId }))
+    return codeOf(cores[0]!.access.beginNonceGeneration.mutate({ generationId, partitions: [0] }))
   }
 })
 

@@ -25,6 +25,7 @@ const offsets = [-50, -30, 0, 30, 60]
 let system: System
 let redis: Redis
 let durable: Redis
+const others: System[] = []
 beforeAll(async () => {
   redis = await startRedis()
   system = await startSystem({ gateways: 2, gatewayEnvironment: { REDIS_URL: redis.url } })
@@ -32,6 +33,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await system.stop()
+  for (const other of others) await other.stop()
   await redis.stop()
   await durable.stop()
 })
@@ -114,9 +116,20 @@ async function command(url: string, ...args: string[]): Promise<unknown> {
   return answer
 }
 
-async function gatewayOn(redisUrl: string): Promise<At> {
-  const { url } = await system.startGateway({ REDIS_URL: redisUrl })
-  return { baseUrl: url }
+/** Gateways of the same core use one nonce store at a time, so each other one has a core of its own. */
+async function systemOn(redisUrl: string): Promise<System> {
+  const other = await startSystem({ gatewayEnvironment: { REDIS_URL: redisUrl } })
+  others.push(other)
+  return other
+}
+
+/** Starts another gateway of a system. */
+async function gatewayOn(
+  redisUrl: string,
+  { startGateway, apiKey, apiSecret }: System,
+): Promise<Program & Credentials> {
+  const gateway = await startGateway({ REDIS_URL: redisUrl })
+  return { ...gateway, baseUrl: gateway.url, apiKey, apiSecret }
 }
 
 test('of many identical requests at two gateways, one is accepted', async () => {
@@ -198,10 +211,12 @@ test('gateways do not use a Redis that may evict nonces', async () => {
 describe('a Redis whose settings change while it is in use', () => {
   let changing: Redis
   let gateway: Program
+  let other: System
   beforeAll(async () => {
     changing = await startRedis()
-    gateway = await system.startGateway({ REDIS_URL: changing.url })
-    await age(changing.url)
+    other = await systemOn(changing.url)
+    gateway = other.gateways[0]!
+    await untilReady(other)
   })
   afterAll(() => changing.stop())
   const set = (...settings: string[]) => command(changing.url, 'CONFIG', 'SET', ...settings)
@@ -211,10 +226,10 @@ describe('a Redis whose settings change while it is in use', () => {
     until(`readiness is ${JSON.stringify(expected)}`, async () =>
       isDeepStrictEqual(await (await fetch(`${gateway.internalUrl}/readyz`)).json(), expected),
     )
-  const isServed = async () => (await send({ baseUrl: gateway.url }, fresh())).body.code === '2000'
+  const isServed = async () => (await send(other, fresh())).body.code === '2000'
 
   test('that may evict: S002, and readiness and log give the reason; corrected, the generation continues', async () => {
-    const [request] = await accepted({ baseUrl: gateway.url })
+    const [request] = await accepted(other)
     const reason = 'Redis may evict nonces: its maxmemory-policy is volatile-lru, set it to noeviction'
     await mayEvict()
     try {
@@ -224,14 +239,14 @@ describe('a Redis whose settings change while it is in use', () => {
       await mayNotEvict()
     }
     await until('the gateway serves', isServed)
-    expect((await send({ baseUrl: gateway.url }, request!)).body.code).toBe('GA2013')
+    expect((await send(other, request!)).body.code).toBe('GA2013')
     await until('the log reports it', () => gateway.output().includes('Redis is available again'))
     // Logged once, not for each rejected request.
     expect(logLines(gateway).filter(line => line.reason === reason)).toMatchObject([{ msg: 'Redis is unavailable' }])
   })
 
   test('that has evicted: requests that were accepted before are rejected', async () => {
-    const requests = await accepted({ baseUrl: gateway.url })
+    const requests = await accepted(other)
     // Less memory than it uses: Redis evicts all keys that expire.
     await set('maxmemory-policy', 'volatile-lru', 'maxmemory', '1')
     try {
@@ -242,7 +257,7 @@ describe('a Redis whose settings change while it is in use', () => {
       await mayNotEvict()
     }
     await until('the gateway notices', async () => !(await isServed()))
-    await expectFenced({ baseUrl: gateway.url }, [...requests, fresh()])
+    await expectFenced(other, [...requests, fresh()])
     await untilReadinessIs({ status: 'ready', parts: { core: { up: true }, nonces: { up: true } } })
   })
 })
@@ -250,8 +265,8 @@ describe('a Redis whose settings change while it is in use', () => {
 describe('a Redis that has its generation but may have lost the last nonces', () => {
   test('after a restart from a snapshot: requests that were accepted before are rejected', async () => {
     const snapshots = await startRedis({ dir: await makeTempDir('snapshots') })
-    const gateway = await gatewayOn(snapshots.url)
-    await age(snapshots.url)
+    const gateway = await systemOn(snapshots.url)
+    await untilReady(gateway)
     await accepted(gateway)
     await command(snapshots.url, 'SAVE')
     const lost = await accepted(gateway)
@@ -266,8 +281,8 @@ describe('a Redis that has its generation but may have lost the last nonces', ()
   test('after a failover to a replica: requests that were accepted before are rejected', async () => {
     const [primary, replica] = [await startRedis(), await startRedis()]
     const proxy = await startFaultProxy(primary.port)
-    const gateway = await gatewayOn(proxy.through(primary.url))
-    await age(primary.url)
+    const gateway = await systemOn(proxy.through(primary.url))
+    await untilReady(gateway)
     await accepted(gateway)
     await command(replica.url, 'REPLICAOF', '127.0.0.1', String(primary.port))
     const info = async () => String(await command(replica.url, 'INFO', 'replication'))
@@ -288,8 +303,8 @@ describe('a Redis that has its generation but may have lost the last nonces', ()
 })
 
 test('after a restart of a durable Redis, the generation continues and requests are served at once', async () => {
-  const gateway = await gatewayOn(durable.url)
-  await age(durable.url)
+  const gateway = await systemOn(durable.url)
+  await untilReady(gateway)
   const requests = await accepted(gateway)
   await durable.kill()
   await durable.restart()
@@ -299,33 +314,52 @@ test('after a restart of a durable Redis, the generation continues and requests 
 })
 
 test('another Redis is a new generation, and the audit records each generation', async () => {
-  const other = await startRedis()
-  const requests = await accepted(system)
-  await expectFenced(await gatewayOn(other.url), requests)
-  await other.stop()
+  const [first, second] = [await startRedis(), await startRedis()]
+  const own = await systemOn(first.url)
+  await untilReady(own)
+  const requests = await accepted(own)
+  await expectFenced(await gatewayOn(second.url, own), requests)
   const sql = "select actor, target from audit where action = 'nonces.begin'"
-  const rows = await query(system.database.ownerUrl, sql)
+  const rows = await query(own.database.ownerUrl, sql)
   expect(new Set(rows.map(({ target }) => target)).size).toBe(rows.length)
   for (const { actor } of rows) expect(actor).toBe('gateway:g')
+  await first.stop()
+  await second.stop()
 })
 
 test('gateways that return to a Redis after they have used another one reject what the other may have accepted', async () => {
-  const earlier = await gatewayOn(durable.url)
+  const own = await startSystem({ gateways: 0 })
+  const earlier = await gatewayOn(durable.url, own)
   await untilReady(earlier)
-  await age(durable.url)
+  await earlier.stop()
   const other = await startRedis()
-  const meanwhile = await gatewayOn(other.url)
+  const meanwhile = await gatewayOn(other.url, own)
   await untilReady(meanwhile)
   await age(other.url)
   const requests = await accepted(meanwhile)
-  // A gateway that starts, and one that joins again.
-  const returned = await gatewayOn(durable.url)
+  await meanwhile.stop()
+  const returned = await gatewayOn(durable.url, own)
   await untilReady(returned)
-  await expectFenced(returned, requests)
-  await command(durable.url, 'SCRIPT', 'FLUSH')
-  await expectFenced(earlier, [...requests, fresh()])
-  await age(durable.url)
+  await expectFenced(returned, [...requests, fresh()])
+  await own.stop()
   await other.stop()
+})
+
+// During a network partition, the former primary and the new one can both be primaries.
+test('gateways reject requests in a Redis soon after another one has become the primary, until nobody can replay what it has accepted', async () => {
+  const [former, next] = [await startRedis(), await startRedis()]
+  const own = await systemOn(former.url)
+  await untilReady(own)
+  const requests = await accepted(own)
+  const promoted = await gatewayOn(next.url, own)
+  await until('the gateway at the former primary rejects requests', async () => {
+    const request = fresh(60)
+    requests.push(request)
+    return (await send(own, request)).body.code === 'S002'
+  })
+  await expectFenced(promoted, requests)
+  await former.stop()
+  await next.stop()
 })
 
 test('nonces in a file survive a restart and a crash; after its deletion, earlier requests are rejected', async () => {
@@ -359,7 +393,9 @@ test('a nonce file on a full disk: S002, and readiness and log give the reason, 
   const disk = await mountSmallDisk()
   if (!disk) return console.log('disk full: this user may not mount a disk; not tested')
   try {
-    const gateway = await system.startGateway({
+    const own = await startSystem({ gateways: 0 })
+    others.push(own)
+    const gateway = await own.startGateway({
       NONCE_FILE: join(disk.path, 'nonces.db'),
       REDIS_URL: undefined,
     })
@@ -372,7 +408,7 @@ test('a nonce file on a full disk: S002, and readiness and log give the reason, 
       return !found.up && found.reason.includes('cannot be used: database or disk is full') && found
     })
     await until('the gateway is not ready', async () => (await fetch(`${url}/readyz`)).status === 503)
-    expect((await send({ baseUrl: url }, fresh())).body.code).toBe('S002')
+    expect((await send({ ...own, baseUrl: url }, fresh())).body.code).toBe('S002')
     await disk.empty()
     await until('there is space', async () => (await nonceStore()).up)
     await until('the log reports it', () => gateway.output().includes('nonce store is available again'))

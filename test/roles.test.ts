@@ -77,6 +77,7 @@ const reach: Record<string, string[]> = {
   gateway: [
     'access.beginNonceGeneration',
     'access.changes',
+    'access.latestNonceGenerations',
     'access.lookup',
     'access.markUsed',
     'access.nonceKey',
@@ -185,6 +186,7 @@ const roles = ['gateway', 'service', 'funding', 'courier', 'admin', 'viewer'] as
 const notForAdmin = [
   'access.beginNonceGeneration',
   'access.changes',
+  'access.latestNonceGenerations',
   'access.lookup',
   'access.markUsed',
   'access.nonceKey',

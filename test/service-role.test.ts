@@ -558,7 +558,8 @@ describe('the audit', () => {
   })
 
   test('contains forged generations of the nonce store, which neither end the present one nor delay the next', async () => {
-    const begin = (generationId: string) => system.gatewayClient.access.beginNonceGeneration.mutate({ generationId })
+    const begin = (generationId: string) =>
+      system.gatewayClient.access.beginNonceGeneration.mutate({ generationId, partitions: [0] })
     /** Forged generations, half of them with the ID of a known one. All have what its entry has besides. */
     const forge = (count: number, known: string = randomUUID()) =>
       queryPersistently(
@@ -574,19 +575,19 @@ describe('the audit', () => {
     for (const id of [earlier, present])
       await until('it begins', () =>
         begin(id)
-          .then(({ isLatest }) => isLatest)
+          .then(({ latest }) => latest.length > 0)
           .catch(() => false),
       )
     await forge(10_000, present)
-    expect(await begin(present)).toEqual({ isFirst: false, isLatest: true })
-    expect(await begin(earlier)).toEqual({ isFirst: false, isLatest: false })
+    expect(await begin(present)).toEqual({ first: [], latest: [0] })
+    expect(await begin(earlier)).toEqual({ first: [], latest: [] })
     await until('the next one begins in spite of forged ones', async () => {
       await forge(1)
       return begin(randomUUID())
-        .then(({ isLatest }) => isLatest)
+        .then(({ latest }) => latest.length > 0)
         .catch(() => false)
     })
-    expect(await begin(present)).toEqual({ isFirst: false, isLatest: false })
+    expect(await begin(present)).toEqual({ first: [], latest: [] })
   })
 
   test('cannot be changed or truncated, and a forged entry is reported, while new entries are added', async () => {

@@ -1,5 +1,5 @@
 /** A Redis server for tests, benchmark and chaos test: on loopback, and stopped with the process that started it. */
-import { chown, mkdtemp } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -25,11 +25,14 @@ export interface Redis {
   stop(): Promise<void>
 }
 
-/** @param settings settings of redis.conf; by default nothing is persisted */
-export async function startRedis(settings: Record<string, string> = {}): Promise<Redis> {
+/**
+ * @param settings settings of redis.conf; by default nothing is persisted
+ * @param sentinel lines of sentinel.conf: starts a Sentinel instead
+ */
+export async function startRedis(settings: Record<string, string> = {}, sentinel?: string): Promise<Redis> {
   const program = await findRedis()
   const port = await pickFreePort()
-  let server = await runRedis(program, port, settings)
+  let server = await runRedis(program, port, settings, sentinel)
   return {
     program,
     pid: () => server.pid,
@@ -45,7 +48,7 @@ export async function startRedis(settings: Record<string, string> = {}): Promise
     },
     async restart() {
       await server.stop()
-      server = await runRedis(program, port, settings)
+      server = await runRedis(program, port, settings, sentinel)
     },
   }
 }
@@ -55,12 +58,25 @@ export function findRedis(): Promise<string> {
 }
 
 /** Resolves when the server answers. */
-export async function runRedis(program: string, port: number, settings: Record<string, string>): Promise<Guarded> {
+export async function runRedis(
+  program: string,
+  port: number,
+  settings: Record<string, string>,
+  sentinel?: string,
+): Promise<Guarded> {
   // A replica writes the data of its primary to a file, so each server needs its own directory.
   const ownDir = settings.dir ? undefined : await mkdtemp(join(tmpdir(), 'wallet-redis-'))
   const dir = settings.dir ?? ownDir!
-  const defaults = { port: String(port), bind: '127.0.0.1', save: '', appendonly: 'no', dir }
+  const listening = { port: String(port), bind: '127.0.0.1', dir }
+  const defaults = sentinel ? listening : { ...listening, save: '', appendonly: 'no' }
   const args = Object.entries({ ...defaults, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
+  if (sentinel) {
+    // A Sentinel keeps what it learns in its configuration.
+    const path = join(dir, 'sentinel.conf')
+    await writeFile(path, sentinel)
+    if (isRoot()) await chmod(path, 0o666)
+    args.unshift(path, '--sentinel')
+  }
   const identity = await identityFor(program, dir, settings.include)
   if (identity) await chown(dir, identity.uid, identity.gid)
   // No stop steps: there is nothing to save, and SIGKILL also ends a suspended server.

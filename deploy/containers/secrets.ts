@@ -102,8 +102,8 @@ async function filesIn(folder: string, pattern: string): Promise<Record<string, 
 const gatewayRules = [
   '-@all +info +config|get +ping +time +script|load',
   '(+eval +evalsha ~nonces:* ~nonce:* ~limit:*)',
-  '(+get +set ~nonces:generation:* ~nonces:claim ~limit:*)',
-  '(+renamenx +exists ~nonces:claim %W~nonce:*)',
+  '(+get +set ~nonces:generation:* ~nonces:claim:* ~limit:*)',
+  '(+renamenx +exists ~nonces:claim:* %W~nonce:*)',
 ].join(' ')
 
 /**

@@ -6,12 +6,12 @@ import {
   parseKeyRing,
   port,
   readEnvironment,
-  serverUrl,
   wholeNumber,
 } from '@workspace-wallet/runtime'
 import { tracingVariables } from '@workspace-wallet/runtime/start-tracing'
 import { z } from 'zod'
 import type { Limits } from './auth/limits/rate.ts'
+import { parseRedisUrl } from './auth/nonces/redis/url.ts'
 
 export const gatewaySchema = z.object({
   BODY_LIMIT_BYTES: wholeNumber(1024, 1_048_576)
@@ -74,7 +74,11 @@ export const gatewaySchema = z.object({
     .optional()
     .describe('SQLite file that stores the nonces of a single gateway, instead of REDIS_URL. For embedded mode only'),
   ...tracingVariables,
-  REDIS_URL: serverUrl('redis', 'rediss').optional().describe('Redis that stores the nonces of all gateways'),
+  REDIS_URL: parsed(parseRedisUrl)
+    .optional()
+    .describe(
+      'Redis that stores the nonces of all gateways: a URL with redis://, redis+sentinel:// or redis+cluster://, or rediss for TLS',
+    ),
   RESPONSE_MEMORY_BYTES: wholeNumber(4_194_304, 1_073_741_824)
     .optional()
     .describe(

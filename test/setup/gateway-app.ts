@@ -7,7 +7,8 @@ import { KeyCache } from '../../gateway/src/auth/keys/key-cache.ts'
 import { ConcurrencyLimit } from '../../gateway/src/auth/limits/concurrency-limit.ts'
 import { MistakeSearch } from '../../gateway/src/auth/mistake-search.ts'
 import { generationsOf } from '../../gateway/src/auth/nonces/generations.ts'
-import { openRedisNonces } from '../../gateway/src/auth/nonces/redis-store.ts'
+import { openRedisNonces } from '../../gateway/src/auth/nonces/redis/store.ts'
+import { parseRedisUrl } from '../../gateway/src/auth/nonces/redis/url.ts'
 import { createApp } from '../../gateway/src/http/app.ts'
 import { RequestSpans } from '../../gateway/src/http/request-spans.ts'
 import { ResponseMemory } from '../../gateway/src/http/response-memory.ts'
@@ -36,7 +37,7 @@ export async function startGatewayApp(
   const core = createCoreClient({ url: system.coreUrl, token: system.gatewayToken })
   const keys = new KeyCache(core, parseKeyRing(keyEncryptionKeys), log, elapsedMs)
   const limits = { key: undefined, failures: undefined }
-  const nonces = await openRedisNonces(inject('redisUrl'), generationsOf(core), limits, log)
+  const nonces = await openRedisNonces(parseRedisUrl(inject('redisUrl')), generationsOf(core), limits, log)
   const metrics = createMetrics()
   const sampled = new SampledLog(log)
   const denials = new Denials(metrics.registry, sampled)

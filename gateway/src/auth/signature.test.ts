@@ -17,7 +17,11 @@ let nonces: NonceStore
 beforeAll(async () => {
   nonces = await openFileNonces(
     join(await makeTempDir('signature'), 'nonces'),
-    { readKey: async () => 'any', begin: async () => ({ isFirst: true, isLatest: true }) },
+    {
+      readKey: async () => 'any',
+      begin: async (_, partitions) => ({ first: [...partitions], latest: [...partitions] }),
+      latest: async () => ({}),
+    },
     {},
     createLog('gateway', 'silent').log,
   )

@@ -147,10 +147,21 @@ export const usedKeysInput = z.object({
 /** The key of the nonce store, in base64: see gateway/src/auth/nonces/generations.ts. It never changes. */
 export const nonceKey = z.object({ nonceKey: z.string() })
 
+/** API keys are divided into this many partitions, by hash. Each generation of the nonce store is that of some of them. */
+export const noncePartitionCount = 32
+const noncePartitions = z.array(
+  z
+    .int()
+    .min(0)
+    .max(noncePartitionCount - 1),
+)
+export const nonceGenerationInput = z.object({ generationId: z.uuid(), partitions: noncePartitions.min(1) })
 /**
- * A generation of the nonce store (docs/decisions/0007). `isFirst`: no request can have been accepted before it.
- * `isLatest`: no other generation was recorded after it, in which requests may have been accepted.
+ * A generation of the nonce store (docs/decisions/0007). `first`: its partitions in which no request can have been accepted
+ * before it. `latest`: those for which no other generation was recorded after it, in which requests may have been accepted.
  */
-export const nonceGenerationInput = z.object({ generationId: z.uuid() })
-export const nonceGeneration = z.object({ isFirst: z.boolean(), isLatest: z.boolean() })
+export const nonceGeneration = z.object({ first: noncePartitions, latest: noncePartitions })
 export type NonceGeneration = z.infer<typeof nonceGeneration>
+/** The latest generation of each partition, by ID. */
+export const latestNonceGenerations = z.record(z.string(), noncePartitions)
+export type LatestNonceGenerations = z.infer<typeof latestNonceGenerations>

@@ -28,6 +28,7 @@ type CommandKind = (typeof commandKinds)[number]
 const kindOfPath: Readonly<Record<string, Kind>> = {
   'access.beginNonceGeneration': 'access',
   'access.changes': 'access',
+  'access.latestNonceGenerations': 'access',
   'access.lookup': 'access',
   'access.nonceKey': 'access',
   'holds.create': 'postings',

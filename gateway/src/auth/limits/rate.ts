@@ -27,7 +27,7 @@ export type Tally = {
 }
 
 /**
- * Takes one from a bucket, unless it is empty: the generic cell rate algorithm, as in nonces/redis-scripts.ts.
+ * Takes one from a bucket, unless it is empty: the generic cell rate algorithm, as in nonces/redis/scripts.ts.
  *
  * @param fullAt when the bucket is full again, in microseconds
  * @param now in microseconds, on the same clock

@@ -21,10 +21,11 @@ const key = randomBytes(32).toString('base64')
 let begun: string[]
 const generations: Generations = {
   readKey: async () => key,
-  async begin(id) {
+  async begin(id, partitions) {
     if (!begun.includes(id)) begun.push(id)
-    return { isFirst: id === begun[0], isLatest: id === begun.at(-1) }
+    return { first: id === begun[0] ? [...partitions] : [], latest: id === begun.at(-1) ? [...partitions] : [] }
   },
+  latest: async () => ({}),
 }
 const open = async () => {
   store = await openFileNonces(path, generations, {}, log)

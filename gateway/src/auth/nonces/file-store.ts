@@ -6,7 +6,7 @@ import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import { Buckets } from '../limits/buckets.ts'
 import type { Limits } from '../limits/rate.ts'
 import { Deadline } from './deadline.ts'
-import type { Generations } from './generations.ts'
+import { allPartitions, type Generations, includesAll } from './generations.ts'
 import type { FileAnswer, FileResult, Generation, NonceFileOptions, NonceQuery } from './nonce-file.ts'
 import type { ThreadAnswer, ThreadRequest } from './nonce-file-thread.ts'
 import { checkFence, fenceOf, type NonceStore } from './store.ts'
@@ -106,13 +106,13 @@ export async function openFileNonces(
 
   async function fenceOfGeneration({ id, beganAt }: Generation): Promise<number> {
     if (current?.id === id) return current.fence
-    const { isFirst, isLatest } = await generations.begin(id)
-    if (!isLatest) {
+    const { first, latest } = await generations.begin(id, allPartitions)
+    if (!includesAll(latest, allPartitions)) {
       // Requests were accepted in another file or in Redis meanwhile: this file does not have their nonces.
       thread.endGeneration(id)
       throw new DomainError('S002', { retryAfterSeconds: 1 })
     }
-    const fence = fenceOf(beganAt, isFirst)
+    const fence = fenceOf(beganAt, includesAll(first, allPartitions))
     if (Date.now() / 1000 < fence && current?.id !== id)
       log.error(
         { path },

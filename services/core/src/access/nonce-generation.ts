@@ -1,5 +1,12 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { type AuditAction, DomainError, type NonceGeneration } from '@workspace-wallet/contract'
+import {
+  type AuditAction,
+  DomainError,
+  type LatestNonceGenerations,
+  type NonceGeneration,
+  type nonceGenerationInput,
+} from '@workspace-wallet/contract'
+import type { z } from 'zod'
 import { type FoundAction, readAction, selectAction } from '../audit/chain.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
@@ -11,8 +18,8 @@ const action = 'nonces.begin' satisfies AuditAction
 const minIntervalMs = 1_000
 
 /**
- * Records a generation of the nonce store, if it is not recorded yet. Gateways accept requests only in a recorded
- * generation, so none has been accepted before the first one.
+ * Records a generation of the nonce store as the latest of its partitions, if it is not recorded yet. Gateways accept requests
+ * only in a recorded generation, so none has been accepted in a partition before its first one.
  *
  * Entries of the audit that the service has not written count for nothing, and delay nothing, however many there are: the generations
  * are numbered from 1, and an entry is found by its ID or by a tag of its number. Nobody without the chain key knows either before the
@@ -24,40 +31,57 @@ export async function beginNonceGeneration(
   em: Em,
   chainKey: KeyObject,
   actor: string,
-  generationId: string,
+  { generationId, partitions }: z.infer<typeof nonceGenerationInput>,
 ): Promise<NonceGeneration> {
-  const recorded = await findRecorded(em, chainKey, generationId)
-  if (recorded) return recorded
+  if (await isRecorded(em, chainKey, generationId))
+    return toGeneration(generationId, partitions, await findLatest(em, chainKey))
   await requireInterval(em, await findLatest(em, chainKey))
   // Two gateways may begin at the same time.
   await lockAccessRevision(em)
-  const recordedMeanwhile = await findRecorded(em, chainKey, generationId)
-  if (recordedMeanwhile) return recordedMeanwhile
-  const latest = await findLatest(em, chainKey)
-  await requireInterval(em, latest)
-  const number = (latest?.number ?? 0) + 1
-  recordAction(em, {
-    actor,
-    action,
-    workspaceId: null,
-    target: generationId,
-    after: { number, tag: tagOf(chainKey, number) },
-  })
-  return { isFirst: number === 1, isLatest: true }
+  const earlier = await findLatest(em, chainKey)
+  if (await isRecorded(em, chainKey, generationId)) return toGeneration(generationId, partitions, earlier)
+  await requireInterval(em, earlier)
+  const recorded = follow(earlier, generationId, partitions)
+  const after = { ...recorded, tag: tagOf(chainKey, recorded.number) }
+  recordAction(em, { actor, action, workspaceId: null, target: generationId, after })
+  return toGeneration(generationId, partitions, recorded)
 }
 
-type Generation = { number: number; at: Date }
+/** The latest generation of each partition that has one. */
+export async function findLatestNonceGenerations(em: Em, chainKey: KeyObject): Promise<LatestNonceGenerations> {
+  return (await findLatest(em, chainKey))?.latest ?? {}
+}
 
-/** Whether a generation is the first and the latest one; null if it is not recorded. */
-async function findRecorded(em: Em, chainKey: KeyObject, generationId: string): Promise<NonceGeneration | null> {
-  const recorded = await findBegun(em, chainKey, 'a.target', generationId)
-  if (!recorded) return null
-  const { number } = recorded
-  return { isFirst: number === 1, isLatest: (await findNumber(em, chainKey, number + 1)) === null }
+/**
+ * What an entry of the audit says. `latest`: the latest generation of each partition, by ID, this one included. `followed`: the
+ * partitions that had another generation before.
+ */
+type Recorded = { number: number; latest: LatestNonceGenerations; followed: number[] }
+type FoundGeneration = Recorded & { at: Date }
+
+function follow(earlier: Recorded | null, generationId: string, partitions: readonly number[]): Recorded {
+  const latest: LatestNonceGenerations = {}
+  const followed = new Set(earlier?.followed)
+  for (const [id, members] of Object.entries(earlier?.latest ?? {})) {
+    for (const member of members) if (partitions.includes(member)) followed.add(member)
+    const rest = members.filter(member => !partitions.includes(member))
+    if (rest.length > 0) latest[id] = rest
+  }
+  latest[generationId] = [...new Set(partitions)]
+  return { number: (earlier?.number ?? 0) + 1, latest, followed: [...followed] }
+}
+
+function toGeneration(generationId: string, partitions: readonly number[], recorded: Recorded | null): NonceGeneration {
+  const latest = (recorded?.latest[generationId] ?? []).filter(partition => partitions.includes(partition))
+  return { latest, first: latest.filter(partition => !recorded!.followed.includes(partition)) }
+}
+
+async function isRecorded(em: Em, chainKey: KeyObject, generationId: string): Promise<boolean> {
+  return (await findBegun(em, chainKey, 'a.target', generationId)) !== null
 }
 
 /** @throws DomainError S002 */
-async function requireInterval(em: Em, latest: Generation | null): Promise<void> {
+async function requireInterval(em: Em, latest: FoundGeneration | null): Promise<void> {
   if (!latest) return
   const sinceMs = (await databaseTime(em)).getTime() - latest.at.getTime()
   // Negative after the clock was set back.
@@ -65,8 +89,8 @@ async function requireInterval(em: Em, latest: Generation | null): Promise<void>
 }
 
 /** The latest generation, found in as many steps as the binary logarithm of its number. */
-async function findLatest(em: Em, chainKey: KeyObject): Promise<Generation | null> {
-  let latest: Generation | null = null
+async function findLatest(em: Em, chainKey: KeyObject): Promise<FoundGeneration | null> {
+  let latest: FoundGeneration | null = null
   let missing = 1
   for (let found = await findNumber(em, chainKey, missing); found; found = await findNumber(em, chainKey, missing)) {
     latest = found
@@ -81,7 +105,7 @@ async function findLatest(em: Em, chainKey: KeyObject): Promise<Generation | nul
   return latest
 }
 
-function findNumber(em: Em, chainKey: KeyObject, number: number): Promise<Generation | null> {
+function findNumber(em: Em, chainKey: KeyObject, number: number): Promise<FoundGeneration | null> {
   return findBegun(em, chainKey, "a.after ->> 'tag'", tagOf(chainKey, number))
 }
 
@@ -94,7 +118,7 @@ function tagOf(chainKey: KeyObject, number: number): string {
 const entriesPerPage = 100
 
 /** The first genuine entry with this value. */
-async function findBegun(em: Em, chainKey: KeyObject, column: string, value: string): Promise<Generation | null> {
+async function findBegun(em: Em, chainKey: KeyObject, column: string, value: string): Promise<FoundGeneration | null> {
   for (let after = '0'; ; ) {
     const rows = await em.execute<(FoundAction & { id: string })[]>(
       `select a.id::text, ${selectAction}
@@ -105,7 +129,7 @@ async function findBegun(em: Em, chainKey: KeyObject, column: string, value: str
     )
     for (const found of rows) {
       const { action: entry, isGenuine } = readAction(chainKey, found)
-      if (isGenuine) return { at: entry.at, number: JSON.parse(entry.after!).number }
+      if (isGenuine) return { at: entry.at, ...(JSON.parse(entry.after!) as Recorded) }
     }
     if (rows.length < entriesPerPage) return null
     after = rows.at(-1)!.id

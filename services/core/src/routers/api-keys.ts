@@ -6,6 +6,7 @@ import {
   issuedKey,
   keyInput,
   keyPage,
+  latestNonceGenerations,
   listKeysInput,
   lookupAccessInput,
   nonceGeneration,
@@ -19,7 +20,7 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { findAccess } from '../access/access.ts'
-import { beginNonceGeneration } from '../access/nonce-generation.ts'
+import { beginNonceGeneration, findLatestNonceGenerations } from '../access/nonce-generation.ts'
 import { findAccessChanges, markKeysUsed } from '../access/queries.ts'
 import {
   createKey,
@@ -127,6 +128,11 @@ export const access = router({
     .input(nonceGenerationInput)
     .output(nonceGeneration)
     .mutation(({ ctx, input }) =>
-      inTransaction(ctx, em => beginNonceGeneration(em, ctx.core.chainKey, ctx.actor, input.generationId)),
+      inTransaction(ctx, em => beginNonceGeneration(em, ctx.core.chainKey, ctx.actor, input)),
     ),
+
+  latestNonceGenerations: gatewayProcedure
+    .meta({ logLevel: 'debug' })
+    .output(latestNonceGenerations)
+    .query(({ ctx }) => findLatestNonceGenerations(ctx.core.orm.em.fork(), ctx.core.chainKey)),
 })

@@ -13,6 +13,7 @@ import {
   Decimal,
   type KeyAccess,
   mintId,
+  noncePartitionCount,
   packBatch,
   unpackBatch,
   type WalletBalance,
@@ -51,8 +52,11 @@ const balance: WalletBalance = {
   updatedAt: new Date(),
 }
 
+const partitions = Array.from({ length: noncePartitionCount }, (_, at) => at)
+const latest: Record<string, number[]> = {}
 const procedures: Readonly<Record<string, unknown>> = {
-  'access.beginNonceGeneration': { isFirst: true, isLatest: true },
+  'access.beginNonceGeneration': { first: partitions, latest: partitions },
+  'access.latestNonceGenerations': latest,
   'access.nonceKey': { nonceKey: 'bench' },
   'access.changes': { revision: 1, epoch, complete: true, apiKeys: [], checksumKey: 'bench' },
   'access.lookup': { revision: 1, keys: [access] },
@@ -60,7 +64,8 @@ const procedures: Readonly<Record<string, unknown>> = {
   'wallets.balance': balance,
 } satisfies { [Path in ProcedurePath]?: ProcedureOutput<Path> }
 
-function answer({ path }: BatchCall): BatchAnswer {
+function answer({ path, input }: BatchCall): BatchAnswer {
+  if (path === 'access.beginNonceGeneration') latest[(input as { generationId: string }).generationId] = partitions
   if (!Object.hasOwn(procedures, path))
     throw new Error(`The upstream has no procedure ${path}: add it to servers/upstream.ts.`)
   return { data: procedures[path] }

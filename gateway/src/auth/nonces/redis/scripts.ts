@@ -4,15 +4,19 @@
  */
 
 /**
- * Joins the current generation of the nonce store, or begins a new one if there is none or if it began on another server:
- * after a restart or a failover, the last nonces may be lost even if all other data is there. Only a server that syncs every
- * write to disk before it answers, and that was never a replica, is known to have lost nothing. A server that has evicted
- * keys since then counts as another one.
+ * Joins the current generation of the nonce store, or makes a new one if there is none or if it began on another server:
+ * after a restart, a failover or a move of its hash slot, the last nonces may be lost even if all other data is there. Only a
+ * server that syncs every write to disk before it answers, and that was never a replica, is known to have lost nothing. A server
+ * that has evicted keys since then counts as another one.
+ *
+ * A new generation begins after core has recorded it. So whatever was accepted in an earlier generation that core has confirmed
+ * since is not much later than this beginning, also on another server.
  *
  * KEYS: the key of the generation. ARGV: the server's run ID; 1 if it is durable, else 0; the ID for a new generation; the ID
- * of a generation that another one has followed, or an empty string.
+ * of a generation that another one has followed, or an empty string; the ID of a generation that core has recorded, or an empty
+ * string.
  * Returns the generation: the server (run ID, replication ID, number of evicted keys), whether it is durable, the ID of the
- * generation, and when it began, in seconds.
+ * generation, and when it began, in seconds, or - if it has not begun yet.
  */
 export const joinScript = `
 local info = redis.call('INFO')
@@ -21,20 +25,21 @@ if run ~= ARGV[1] then return redis.error_reply('ERR another server answered') e
 local evicted = string.match(info, 'evicted_keys:(%d+)')
 local server = run .. ':' .. string.match(info, 'master_replid:(%x+)') .. ':' .. evicted
 local stored = redis.call('GET', KEYS[1]) or ''
-local storedServer, durable, id, began = string.match(stored, '^(%S+) (%d) (%S+) (%d+)$')
+local storedServer, durable, id, began = string.match(stored, '^(%S+) (%d) (%S+) (%S+)$')
 local neverReplica = string.find(info, 'second_repl_offset:-1', 1, true)
 local lostNothing = durable == '1' and ARGV[2] == '1' and evicted == '0' and neverReplica
 if (storedServer ~= server and not lostNothing) or id == ARGV[4] then
   id = ARGV[3]
-  began = redis.call('TIME')[1]
+  began = '-'
 end
+if began == '-' and id == ARGV[5] then began = redis.call('TIME')[1] end
 local generation = table.concat({ server, ARGV[2], id, began }, ' ')
 if generation ~= stored then redis.call('SET', KEYS[1], generation) end
 return generation
 `
 
 /**
- * Runs many operations on nonces and buckets in one call. The text of the script contains a mark of the Redis server, and the
+ * Runs many operations on nonces and buckets of one group of partitions in one call. The text of the script contains a mark of the Redis server, and the
  * script is called by the hash of its text. So a server that was restarted, or that has replaced another one, does not know
  * the script until a gateway has joined the generation there. Only holders of the key of the nonce store can compute the mark,
  * so nobody else can make the script known.
