@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Redis, startRedis } from '../cli/processes/redis.ts'
 import {
+  moveSlot,
   type RedisSet,
   redisCommand,
   startRedisCluster,
@@ -271,21 +272,9 @@ describe('in Redis Cluster', () => {
     const source = await homeOf(key!)
     const target = (await set.primaries()).find(node => node !== source)!
     const { slot } = clusterGroups[partitionOf(key!.apiKey)]!
-    const [sourceId, targetId] = await Promise.all([
-      redisCommand<string>(source, 'CLUSTER', 'MYID'),
-      redisCommand<string>(target, 'CLUSTER', 'MYID'),
-    ])
     const load = startLoad()
     await until('requests were accepted', () => load.accepted.length > 100)
-    await redisCommand(target, 'CLUSTER', 'SETSLOT', String(slot), 'IMPORTING', sourceId)
-    await redisCommand(source, 'CLUSTER', 'SETSLOT', String(slot), 'MIGRATING', targetId)
-    await load.replayAll()
-    for (;;) {
-      const names = await redisCommand<string[]>(source, 'CLUSTER', 'GETKEYSINSLOT', String(slot), '10')
-      if (names.length === 0) break
-      await redisCommand(source, 'MIGRATE', '127.0.0.1', String(target.port), '', '0', '5000', 'KEYS', ...names)
-    }
-    for (const node of [target, source]) await redisCommand(node, 'CLUSTER', 'SETSLOT', String(slot), 'NODE', targetId)
+    await moveSlot(slot, source, target)
     await until(
       'requests of the moved key are rejected for a minute',
       async () => (await send(fresh(key!, 0))) === 'S002',

@@ -138,6 +138,22 @@ export async function startRedisCluster(settings: Settings = {}): Promise<RedisS
   }
 }
 
+/** Moves a hash slot with its keys to another primary, as `redis-cli --cluster reshard` does. */
+export async function moveSlot(slot: number, source: Redis, target: Redis): Promise<void> {
+  const [sourceId, targetId] = await Promise.all([
+    redisCommand<string>(source, 'CLUSTER', 'MYID'),
+    redisCommand<string>(target, 'CLUSTER', 'MYID'),
+  ])
+  await redisCommand(target, 'CLUSTER', 'SETSLOT', String(slot), 'IMPORTING', sourceId)
+  await redisCommand(source, 'CLUSTER', 'SETSLOT', String(slot), 'MIGRATING', targetId)
+  for (;;) {
+    const names = await redisCommand<string[]>(source, 'CLUSTER', 'GETKEYSINSLOT', String(slot), '10')
+    if (names.length === 0) break
+    await redisCommand(source, 'MIGRATE', '127.0.0.1', String(target.port), '', '0', '5000', 'KEYS', ...names)
+  }
+  for (const node of [target, source]) await redisCommand(node, 'CLUSTER', 'SETSLOT', String(slot), 'NODE', targetId)
+}
+
 type SlotRange = [from: number, to: number, primary: [host: string, port: number]]
 
 /** Null if the server does not answer: a test may have suspended it. */

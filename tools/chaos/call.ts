@@ -14,13 +14,15 @@ export async function send(
   target: string,
   timeoutMs: number,
   body?: object,
+  /** By default the current time and a new nonce. */
+  sent: { timestamp?: string; nonce?: string } = {},
 ): Promise<Answer> {
   const text = body ? JSON.stringify(body) : ''
   try {
     const response = await fetch(baseUrl + target, {
       method,
       headers: {
-        ...(await signedHeaders(signer, { method, target, body: text })),
+        ...(await signedHeaders(signer, { method, target, body: text, ...sent })),
         ...(body && { 'Content-Type': 'application/json' }),
       },
       ...(body && { body: text }),

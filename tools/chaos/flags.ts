@@ -1,11 +1,13 @@
 /** The options of `npm run chaos`. */
 import { anyText } from '../../cli/command-line/flags.ts'
+import { parseRedisKind } from './redis-failover.ts'
 
 export const flags = {
   ha: { help: 'with a cluster of PostgreSQL (Patroni and etcd), and its faults' },
   asynchronous: { help: 'with --ha: no commit waits for a standby; only count the transfers that failovers lose' },
   json: { value: 'FILE', help: 'also write the figures to this file', parse: anyText },
   minutes: { value: 'N', help: 'inject faults for N minutes', default: '3', parse: parseMinutes },
+  redis: { value: 'KIND', help: 'only fail over Redis: sentinel or cluster', parse: parseRedisKind },
   seed: { value: 'N', help: 'seed of the random faults; the same seed gives the same faults', parse: parseSeed },
 } as const
 

@@ -27,6 +27,7 @@ import {
   reconcile,
 } from './reconcile.ts'
 import { untilServed } from './recovery.ts'
+import { runRedisFailover } from './redis-failover.ts'
 import { type Report, spreadOf, textOf } from './report.ts'
 import { Tail } from './tail.ts'
 import { type DatabaseKind, startTestbed, type Testbed } from './testbed.ts'
@@ -45,9 +46,11 @@ const printedDiscrepancies = 10
 
 const say = sayWithin('chaos')
 
-async function runChaos({ ha, asynchronous, json, minutes, seed = randomSeed() }: Values<typeof flags>) {
+async function runChaos({ ha, asynchronous, json, minutes, redis, seed = randomSeed() }: Values<typeof flags>) {
   const interrupted = interruption()
   if (asynchronous && !ha) throw new Error('--asynchronous needs --ha')
+  if (redis && ha) throw new Error('--redis and --ha are separate tests: use one')
+  if (redis) return runRedisFailover(redis, json, interrupted)
   const database: DatabaseKind = ha ? (asynchronous ? 'asynchronous' : 'synchronous') : 'single'
   say(`seed ${seed}: starting PostgreSQL (${database}), Redis, two cores, two couriers and two gateways`)
   const testbed = await startTestbed(interrupted, database)
@@ -275,7 +278,7 @@ await runProgram(
     name: 'npm run chaos --',
     help: 'kill, freeze and restart every part of the service while clients transfer money',
     flags,
-    examples: ['', '--minutes 0.5 --seed 42', '--ha --minutes 12'],
+    examples: ['', '--minutes 0.5 --seed 42', '--ha --minutes 12', '--redis cluster'],
     notes: `The test starts its own PostgreSQL and Redis, two cores, two couriers and two gateways. If anything was lost, duplicated or left
 unexplained, it exits with 1 and keeps the logs. docs/measurements.md explains the figures.
 

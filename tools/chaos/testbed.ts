@@ -42,7 +42,12 @@ const root = new URL('../../', import.meta.url)
 const database = 'wallet'
 const loopback = '127.0.0.0/8'
 
-export async function startTestbed(interrupted: AbortSignal, databaseKind: DatabaseKind): Promise<Testbed> {
+/** @param redisUrl of a Redis that runs already; by default, one is a part of the testbed */
+export async function startTestbed(
+  interrupted: AbortSignal,
+  databaseKind: DatabaseKind,
+  redisUrl?: string,
+): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'wallet-chaos-'))
   // PostgreSQL may have to run as another user.
   await chmod(directory, 0o755)
@@ -100,11 +105,13 @@ export async function startTestbed(interrupted: AbortSignal, databaseKind: Datab
     const serviceUrl = postgresUrl(database, 'wallet_service', secrets.servicePassword)
     await startDatabase(postgresPort, secrets.superuserPassword)
 
-    const redis = await findRedis()
-    const redisDir = join(directory, 'redis')
-    await mkdir(redisDir)
-    const durable = { appendonly: 'yes', appendfsync: 'always', dir: redisDir }
-    await keep('Redis', 'Redis', () => runRedis(redis, redisPort, durable))
+    if (redisUrl === undefined) {
+      const redis = await findRedis()
+      const redisDir = join(directory, 'redis')
+      await mkdir(redisDir)
+      const durable = { appendonly: 'yes', appendfsync: 'always', dir: redisDir }
+      await keep('Redis', 'Redis', () => runRedis(redis, redisPort, durable))
+    }
 
     const program = (name: string, script: string, env: Record<string, string>): LoggedCommand => ({
       name,
@@ -145,7 +152,7 @@ export async function startTestbed(interrupted: AbortSignal, databaseKind: Datab
         CORE_URL: coreUrls.join(','),
         CORE_TOKEN: secrets.gatewayToken,
         KEY_ENCRYPTION_KEYS,
-        REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+        REDIS_URL: redisUrl ?? `redis://127.0.0.1:${redisPort}`,
       })
       await keep(gateway.name, 'gateway', signal => startService(gateway, signal))
     }
