@@ -195,7 +195,10 @@ class Load {
     return this.#clients.flatMap(client => {
       const { firstRefusedMs, lastRefusedMs } = client
       client.firstRefusedMs = null
-      return firstRefusedMs !== null && firstRefusedMs >= sinceMs ? [lastRefusedMs - firstRefusedMs] : []
+      // A request that was sent before the fault may have been rejected because of it.
+      return firstRefusedMs !== null && lastRefusedMs >= sinceMs
+        ? [lastRefusedMs - Math.max(firstRefusedMs, sinceMs)]
+        : []
     })
   }
 

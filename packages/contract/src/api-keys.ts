@@ -149,12 +149,14 @@ export const nonceKey = z.object({ nonceKey: z.string() })
 
 /** API keys are divided into this many partitions, by hash. Each generation of the nonce store is that of some of them. */
 export const noncePartitionCount = 32
-const noncePartitions = z.array(
-  z
-    .int()
-    .min(0)
-    .max(noncePartitionCount - 1),
-)
+const noncePartitions = z
+  .array(
+    z
+      .int()
+      .min(0)
+      .max(noncePartitionCount - 1),
+  )
+  .max(noncePartitionCount)
 export const nonceGenerationInput = z.object({ generationId: z.uuid(), partitions: noncePartitions.min(1) })
 /**
  * A generation of the nonce store (docs/decisions/0007). `first`: its partitions in which no request can have been accepted

@@ -2,6 +2,7 @@ import { isDomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Deadline } from '../deadline.ts'
 import { checkFence, nonceLifeMs } from '../store.ts'
+import { elapsedMs, type Moment, never } from './moment.ts'
 import type { PartitionGroup } from './partitions.ts'
 import type { RedisServer } from './server.ts'
 
@@ -38,8 +39,8 @@ export type JoinedGeneration = {
   evicted: string
   scriptHash: string
   fence: number
-  /** When the last call was sent to which core has answered that this generation is the latest; a monotonic clock. */
-  confirmedAtMs: number
+  /** When the last call was sent to which core has answered that this generation is the latest. */
+  confirmedAt: Moment
 }
 
 type Parts = {
@@ -78,7 +79,7 @@ export class NonceGroup {
   /** No request is accepted until a generation has been joined. */
   leave(): void {
     // Also those whose claims are in flight.
-    if (this.joined) this.joined.confirmedAtMs = Number.NEGATIVE_INFINITY
+    if (this.joined) this.joined.confirmedAt = never
     this.joined = undefined
   }
 
@@ -94,7 +95,7 @@ export class NonceGroup {
     try {
       if (!server) throw new Error('no Redis server is known to be the primary')
       const { joined, nowSeconds, results } = await this.#parts.deadline.inTime(this.#runBatch(server, batch))
-      if (performance.now() - joined.confirmedAtMs > leaseMs)
+      if (elapsedMs(joined.confirmedAt) > leaseMs)
         throw new Error(`no core has confirmed for ${leaseMs / 1000} s that Redis has all nonces`)
       for (const [at, { timestamp, resolve, reject }] of batch.entries())
         try {

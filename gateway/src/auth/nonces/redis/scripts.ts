@@ -39,10 +39,10 @@ return generation
 `
 
 /**
- * Runs many operations on nonces and buckets of one group of partitions in one call. The text of the script contains a mark of the Redis server, and the
- * script is called by the hash of its text. So a server that was restarted, or that has replaced another one, does not know
- * the script until a gateway has joined the generation there. Only holders of the key of the nonce store can compute the mark,
- * so nobody else can make the script known.
+ * Runs many operations on nonces and buckets of one group of partitions in one call. The text of the script contains a mark of
+ * the Redis server, and the script is called by the hash of its text. So a server that was restarted, or that has replaced
+ * another one, does not know the script until a gateway has joined the generation there. Only holders of the key of the nonce
+ * store can compute the mark, so nobody else can make the script known.
  *
  * A nonce is claimed by two commands: the first makes a key that expires, the second renames it unless the nonce exists. The
  * Redis user of the gateways may use nonces as the target of this rename only, so it cannot shorten the life of a nonce

@@ -4,6 +4,7 @@ import { type Generations, includesAll, nonceMac } from '../generations.ts'
 import { fenceOf } from '../store.ts'
 import { type ConnectionOptions, RedisConnection } from './connection.ts'
 import type { JoinedGeneration, NonceGroup } from './group.ts'
+import { currentMoment } from './moment.ts'
 import { batchScript, joinScript } from './scripts.ts'
 
 /** How often joining is tried if another generation begins meanwhile. */
@@ -171,7 +172,7 @@ export class RedisServer {
     identity: Identity,
     newId: string,
   ): Promise<NonceGroup[]> {
-    const confirmedAtMs = performance.now()
+    const confirmedAt = currentMoment()
     const partitions = members.flatMap(({ group }) => group.group.partitions)
     const { first, latest } = await this.#parts.generations.begin(id, partitions)
     const isFirst = includesAll(first, partitions)
@@ -198,7 +199,7 @@ export class RedisServer {
           evicted: value.split(' ')[0]!.split(':')[2]!,
           scriptHash: identity.scriptHash,
           fence: fenceOf(beganAt!, isFirst),
-          confirmedAtMs,
+          confirmedAt,
         }
       }),
     )

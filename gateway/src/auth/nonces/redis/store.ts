@@ -5,6 +5,7 @@ import { Deadline } from '../deadline.ts'
 import { type Generations, includesAll } from '../generations.ts'
 import type { Claim, NonceStore } from '../store.ts'
 import { NonceGroup } from './group.ts'
+import { currentMoment } from './moment.ts'
 import { partitionOf } from './partitions.ts'
 import { RedisServer } from './server.ts'
 import { topologyOf } from './topology.ts'
@@ -19,7 +20,7 @@ const relocateMs = 100
 /** How long the start waits for Redis. After that, the gateway listens, but is not ready. */
 const startMs = 1_000
 
-/** A nonce store in Redis, shared by all gateways (docs/decisions/0007 and 0039). */
+/** A nonce store in Redis, shared by all gateways (docs/decisions/0007 and 0040). */
 export async function openRedisNonces(
   target: RedisTarget,
   generations: Generations,
@@ -133,14 +134,14 @@ class RedisNonces {
    * server that became the primary, for example.
    */
   async #confirm(): Promise<void> {
-    const askedAtMs = performance.now()
+    const askedAt = currentMoment()
     try {
       const latest = await this.#generations.latest()
       for (const group of this.#groups) {
         const { joined } = group
         // Joined after core was asked.
-        if (!joined || joined.confirmedAtMs > askedAtMs) continue
-        if (includesAll(latest[joined.id], group.group.partitions)) joined.confirmedAtMs = askedAtMs
+        if (!joined || joined.confirmedAt.monotonicMs > askedAt.monotonicMs) continue
+        if (includesAll(latest[joined.id], group.group.partitions)) joined.confirmedAt = askedAt
         else group.leave()
       }
     } catch {
