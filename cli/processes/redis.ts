@@ -27,7 +27,7 @@ export interface Redis {
 
 /**
  * @param settings settings of redis.conf; by default nothing is persisted
- * @param sentinel lines of sentinel.conf: starts a Sentinel instead
+ * @param sentinel configuration of a Sentinel, which is started instead
  */
 export async function startRedis(settings: Record<string, string> = {}, sentinel?: string): Promise<Redis> {
   const program = await findRedis()

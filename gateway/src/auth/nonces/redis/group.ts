@@ -4,7 +4,6 @@ import type { Deadline } from '../deadline.ts'
 import { checkFence, nonceLifeMs } from '../store.ts'
 import { elapsedMs, type Moment, never } from './moment.ts'
 import type { PartitionGroup } from './partitions.ts'
-import type { RedisServer } from './server.ts'
 
 const queriesPerCall = 200
 /** How often a batch is tried if the generation ends while it is in flight. */
@@ -43,6 +42,14 @@ export type JoinedGeneration = {
   confirmedAt: Moment
 }
 
+/** The primary of some groups: see RedisServer. */
+export interface PrimaryServer {
+  readonly groups: Set<NonceGroup>
+  join(group: NonceGroup): Promise<JoinedGeneration>
+  send<Reply>(args: string[]): Promise<Reply>
+  lost(error: unknown): void
+}
+
 type Parts = {
   deadline: Deadline
   /** Interval and burst of the limits, as the script expects them. */
@@ -60,7 +67,7 @@ export class NonceGroup {
   readonly group: PartitionGroup
   readonly #parts: Parts
   /** The primary of the group; undefined while it is unknown. */
-  server: RedisServer | undefined
+  server: PrimaryServer | undefined
   joined: JoinedGeneration | undefined
   #queries: PendingQuery[] = []
   #clockWarnedAtMs = Number.NEGATIVE_INFINITY
@@ -112,7 +119,7 @@ export class NonceGroup {
     }
   }
 
-  async #runBatch(server: RedisServer, batch: PendingQuery[]) {
+  async #runBatch(server: PrimaryServer, batch: PendingQuery[]) {
     for (let attempt = 0; attempt < batchAttempts; attempt++) {
       const joined = this.joined ?? (await server.join(this))
       const reply = await this.#runScript(server, joined, batch)
@@ -123,7 +130,7 @@ export class NonceGroup {
   }
 
   /** Null if the server has another generation. */
-  async #runScript(server: RedisServer, joined: JoinedGeneration, batch: PendingQuery[]): Promise<Result[] | null> {
+  async #runScript(server: PrimaryServer, joined: JoinedGeneration, batch: PendingQuery[]): Promise<Result[] | null> {
     const keys = [joined.key, claimKeyOf(this.group), ...batch.flatMap(({ keys }) => keys)]
     const operations = batch.map(({ operation }) => operation).join('')
     const command = ['EVALSHA', joined.scriptHash, String(keys.length), ...keys]

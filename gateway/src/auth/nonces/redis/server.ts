@@ -3,7 +3,7 @@ import type { Availability, Log } from '@workspace-wallet/runtime'
 import { type Generations, includesAll, nonceMac } from '../generations.ts'
 import { fenceOf } from '../store.ts'
 import { type ConnectionOptions, RedisConnection } from './connection.ts'
-import type { JoinedGeneration, NonceGroup } from './group.ts'
+import type { JoinedGeneration, NonceGroup, PrimaryServer } from './group.ts'
 import { currentMoment } from './moment.ts'
 import { batchScript, joinScript } from './scripts.ts'
 
@@ -28,7 +28,7 @@ type Identity = { secret: string; runId: string; scriptHash: string; isDurable: 
 type StoredGeneration = { group: NonceGroup; key: string; value: string; id: string; beganAt: number | null }
 
 /** A Redis server that is the primary of some groups of partitions. */
-export class RedisServer {
+export class RedisServer implements PrimaryServer {
   readonly groups = new Set<NonceGroup>()
   readonly #parts: Parts
   readonly #connection: RedisConnection
