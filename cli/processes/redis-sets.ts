@@ -1,4 +1,7 @@
 /** Redis with replicas, for tests and the chaos test: a primary that Sentinels watch, and a Redis Cluster. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from 'redis'
 import { pickFreePort } from './ports.ts'
@@ -88,12 +91,18 @@ export async function startSentinelSet(settings: Settings = {}): Promise<RedisSe
 /** Three primaries, which have a third of the hash slots each, with one replica each. */
 export async function startRedisCluster(settings: Settings = {}): Promise<RedisSet> {
   const started: Redis[] = []
-  const stop = () => stopAll(started)
+  // A server that restarts without its configuration of the cluster would no longer belong to it.
+  const directories = await Promise.all(Array.from({ length: 6 }, () => mkdtemp(join(tmpdir(), 'wallet-redis-'))))
+  const stop = async () => {
+    await stopAll(started)
+    for (const directory of directories) await rm(directory, { recursive: true, force: true })
+  }
   try {
     const busPorts = await Promise.all(Array.from({ length: 6 }, pickFreePort))
     const clustered = (at: number) => ({
       'cluster-enabled': 'yes',
       'cluster-port': String(busPorts[at]),
+      dir: directories[at]!,
       'cluster-node-timeout': '1000',
       // Without one primary, the others serve.
       'cluster-require-full-coverage': 'no',

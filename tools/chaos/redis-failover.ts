@@ -98,7 +98,13 @@ export async function runRedisFailover(kind: Kind, json: string | undefined, int
 
 function faultsOf(kind: Kind, set: RedisSet): Fault[] {
   const primaryAt = async (at: number) => (await set.primaries())[at]!
-  const isReplaced = async (former: Redis) => !(await set.primaries()).includes(former)
+  const untilReplaced = async (former: Redis) => {
+    const deadlineMs = performance.now() + recoveryMs
+    while ((await set.primaries()).includes(former)) {
+      if (performance.now() > deadlineMs) throw new Error(`no replica replaced a primary within ${recoveryMs / 1000} s`)
+      await sleep(100)
+    }
+  }
   const faults: Fault[] = [
     {
       fault: 'kill a replica',
@@ -114,7 +120,7 @@ function faultsOf(kind: Kind, set: RedisSet): Fault[] {
       async inject() {
         const primary = await primaryAt(0)
         await primary.kill()
-        while (!(await isReplaced(primary))) await sleep(100)
+        await untilReplaced(primary)
         await primary.restart()
       },
     },
