@@ -29,6 +29,7 @@ import {
 import { untilServed } from './recovery.ts'
 import { runRedisFailover } from './redis-failover.ts'
 import { type Report, spreadOf, textOf } from './report.ts'
+import { drawSamples, takeSamples } from './samples.ts'
 import { Tail } from './tail.ts'
 import { type DatabaseKind, startTestbed, type Testbed } from './testbed.ts'
 import { idsOf, makeTenant, type Sent, type Tenant, Traffic } from './traffic.ts'
@@ -46,7 +47,16 @@ const printedDiscrepancies = 10
 
 const say = sayWithin('chaos')
 
-async function runChaos({ ha, asynchronous, json, minutes, redis, seed = randomSeed() }: Values<typeof flags>) {
+async function runChaos({
+  ha,
+  asynchronous,
+  chart,
+  json,
+  minutes,
+  pause,
+  redis,
+  seed = randomSeed(),
+}: Values<typeof flags>) {
   const interrupted = interruption()
   if (asynchronous && !ha) throw new Error('--asynchronous needs --ha')
   if (redis && ha) throw new Error('--redis and --ha are separate tests: use one')
@@ -61,7 +71,8 @@ async function runChaos({ ha, asynchronous, json, minutes, redis, seed = randomS
       isSound = true
       return
     }
-    const { report, discrepancies } = await run(testbed, minutes, seed, interrupted)
+    const { report, samples, discrepancies } = await run(testbed, { minutes, pause, seed }, interrupted)
+    if (chart) await writeFile(chart, await drawSamples(samples))
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
     console.log(textOf(report))
     for (const [name, entries] of Object.entries(discrepancies))
@@ -76,17 +87,22 @@ async function runChaos({ ha, asynchronous, json, minutes, redis, seed = randomS
   }
 }
 
-async function run(testbed: Testbed, minutes: number, seed: number, interrupted: AbortSignal) {
+async function run(
+  testbed: Testbed,
+  { minutes, pause, seed }: { minutes: number; pause: number; seed: number },
+  interrupted: AbortSignal,
+) {
   const random = new Random(seed)
   const tenants = await Promise.all(Array.from({ length: tenantCount }, () => makeTenant(testbed.admin)))
   // Separate random numbers: how many the traffic draws depends on the speed of the machine.
-  const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(seed + 1))
+  const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(seed + 1), pause)
   const memory = watchMemory(testbed)
   await untilServed(testbed, traffic, async () => true)
   const deliveries = new Deliveries()
   await deliveries.start()
   for (const tenant of tenants) await deliveries.subscribe(traffic, tenant)
   traffic.start()
+  const sampling = takeSamples(testbed, traffic, minutes)
   const tails = tenants.map(tenant => new Tail(tenant, traffic))
   const discrepancies: Discrepancies = { lost: [], duplicated: [], unexplained: [] }
   const { apiKey } = tenants[0]!.signers[0]!
@@ -100,6 +116,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
 
   say('stopping the clients')
   await traffic.stop()
+  const samples = await sampling.stop()
   await untilServed(testbed, traffic, async () => true)
   say('resolving unknown outcomes')
   const unknown = traffic.sent.filter(({ state }) => state === 'unknown')
@@ -145,7 +162,7 @@ async function run(testbed: Testbed, minutes: number, seed: number, interrupted:
     duplicated: discrepancies.duplicated.length,
     unexplained: discrepancies.unexplained.length,
   }
-  return { report, discrepancies }
+  return { report, samples, discrepancies }
 }
 
 async function injectFaults(
@@ -278,7 +295,13 @@ await runProgram(
     name: 'npm run chaos --',
     help: 'kill, freeze and restart every part of the service while clients transfer money',
     flags,
-    examples: ['', '--minutes 0.5 --seed 42', '--ha --minutes 12', '--redis cluster'],
+    examples: [
+      '',
+      '--minutes 0.5 --seed 42',
+      '--minutes 60 --pause 1000 --chart soak.svg',
+      '--ha --minutes 12',
+      '--redis cluster',
+    ],
     notes: `The test starts its own PostgreSQL and Redis, two cores, two couriers and two gateways. If anything was lost, duplicated or left
 unexplained, it exits with 1 and keeps the logs. docs/measurements.md explains the figures.
 

@@ -51,8 +51,8 @@ const patient: Patience = { timeoutMs: 15_000, attempts: 12 }
 const impatient: Patience = { timeoutMs: 1_500, attempts: 2 }
 const clientPatience = [patient, impatient, patient]
 const clients = 48
-/** Longest pause between two transfers of a client. */
-const restMs = 20
+/** In milliseconds. */
+export const defaultPauseMs = 20
 
 export async function makeTenant(admin: CoreClient): Promise<Tenant> {
   const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Chaos' })
@@ -85,15 +85,19 @@ export class Traffic {
   readonly #tenants: Tenant[]
   readonly #gatewayUrls: string[]
   readonly #random: Random
+  readonly #pauseMs: number
   #clients: Promise<void>[] = []
   #isRunning = false
   #acknowledgedAt = performance.now()
   #noAnswerMs = 0
+  #latenciesMs: number[] = []
 
-  constructor(tenants: Tenant[], gatewayUrls: string[], random: Random) {
+  /** @param pauseMs the longest pause of a client between two tasks */
+  constructor(tenants: Tenant[], gatewayUrls: string[], random: Random, pauseMs = defaultPauseMs) {
     this.#tenants = tenants
     this.#gatewayUrls = gatewayUrls
     this.#random = random
+    this.#pauseMs = pauseMs
   }
 
   start(): void {
@@ -125,6 +129,11 @@ export class Traffic {
     return Math.max(this.#noAnswerMs, performance.now() - this.#acknowledgedAt)
   }
 
+  /** How long each command took that was acknowledged since the last call, with its retries, in milliseconds. */
+  takeLatencies(): number[] {
+    return this.#latenciesMs.splice(0)
+  }
+
   /** Sends an idempotent request until it gets a response other than S002 and S003. */
   async settle(signer: Credentials, method: 'GET' | 'POST', target: string, body?: object): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
@@ -147,7 +156,7 @@ export class Traffic {
         await this.#carryOut(sent, patience, gatewayAt)
         return sent.state === 'acknowledged'
       })
-      await sleep(this.#random.int(restMs))
+      await sleep(this.#random.int(this.#pauseMs))
     }
   }
 
@@ -208,12 +217,16 @@ export class Traffic {
     gatewayAt: (attempt: number) => string,
   ): Promise<void> {
     const { path, body } = sent.command
+    const begunAt = performance.now()
     let isInDoubt = false
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const startedAt = performance.now()
       const answer = await this.#ask(sent.signer, gatewayAt(attempt), 'POST', path, timeoutMs, body)
       if (timeoutMs === patient.timeoutMs) this.slowestMs = Math.max(this.slowestMs, performance.now() - startedAt)
-      if (answer.kind === 'answer' && answer.code === '2000') return this.#acknowledge(sent, answer.data)
+      if (answer.kind === 'answer' && answer.code === '2000') {
+        this.#latenciesMs.push(performance.now() - begunAt)
+        return this.#acknowledge(sent, answer.data)
+      }
       if (answer.kind === 'answer' && answer.code !== 'S002' && answer.code !== 'S003') {
         sent.state = 'refused'
         if (!sent.isExcessive || answer.code !== 'T002')

@@ -17,6 +17,7 @@ export const layers = [
   'gateway',
   'cli',
   'deploy',
+  'tools/charts',
   'tools/bench',
   'tools/chaos',
   'tools/pack',

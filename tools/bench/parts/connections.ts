@@ -4,7 +4,7 @@
  * request in flight. A checkpoint of PostgreSQL precedes each run.
  */
 import { sayWithin } from '../../../cli/processes/say.ts'
-import { drawChart, type Panel } from '../measure/chart.ts'
+import { drawChart, type Panel } from '../../charts/chart.ts'
 import { noCpuTimes } from '../measure/cpu.ts'
 import { type Figures, figuresOf, tableOf } from '../measure/figures.ts'
 import type { Findings } from '../measure/report.ts'

@@ -6,8 +6,8 @@
 import { readFileSync } from 'node:fs'
 import { table } from '../../../cli/admin/table.ts'
 import { sayWithin } from '../../../cli/processes/say.ts'
+import { drawChart, type Panel } from '../../charts/chart.ts'
 import type { LoadPlan, OpenLoopResult } from '../load/plan.ts'
-import { drawChart, type Panel } from '../measure/chart.ts'
 import type { Findings } from '../measure/report.ts'
 import { inRounds, ratiosOf } from '../measure/rounds.ts'
 import type { Settings } from '../measure/settings.ts'
@@ -138,16 +138,18 @@ function panelsOf(curve: Curve): Panel[] {
     {
       title: 'Latency of transfers',
       xTitle,
+      linear: ['x'],
       yTitle: 'milliseconds',
       points: [...pointsOf('median', 'p50Ms'), ...pointsOf('99th percentile', 'p99Ms')],
     },
     {
       title: 'Transfers that succeed',
       xTitle,
+      linear: ['x', 'y'],
       yTitle: 'percent of the peak',
       points: pointsOf('successes', 'goodput'),
     },
-  ].map(panel => ({ ...panel, isLinearX: true }))
+  ]
 }
 
 /** Null on other systems than Linux. */
