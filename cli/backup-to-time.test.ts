@@ -47,9 +47,17 @@ beforeAll(async () => {
   postgres = await start(join(directory, 'postgres'), archive)
   await execute(postgres.url('postgres'), 'create table written (row int)')
   await backup('take', backupFile())
+  await secondPasses()
   for (const row of [1, 2, 3]) await writeRow(postgres, row)
 })
 afterAll(() => postgres.stop())
+
+/** A backup says in whole seconds when it was begun, so a time in the same second is rejected. */
+async function secondPasses(): Promise<void> {
+  const now = async () => Number((await query(postgres.url('postgres'), 'select clock_timestamp() as at'))[0]!.at)
+  const endMs = (await now()) + 1_000
+  await until('a second has passed', async () => (await now()) >= endMs)
+}
 
 async function writeRow(server: Postgres, row: number): Promise<void> {
   const url = server.url('postgres')

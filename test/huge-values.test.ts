@@ -54,6 +54,10 @@ async function fillTables(): Promise<void> {
   await gateway.close()
   await asService(`insert into checkpoint_part (upload_id, part, content) values (gen_random_uuid(), 0, '')`)
   await asService(
+    `insert into verified_ledger (workspace_id, position, order_count, journal_head, audit_position, audit_mac, wallets, audit)
+     values (gen_random_uuid(), 0, 0, '', 0, '', '', '')`,
+  )
+  await asService(
     `insert into instance (id, kind, name, host, version, started_at, waiting, unhealthy_cores)
      values (gen_random_uuid(), 'core', 'core', 'h', '1', now(), 0, 0)`,
   )
