@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from 'redis'
+import { createClient, SocketClosedUnexpectedlyError } from 'redis'
 import { pickFreePort } from './ports.ts'
 import { type Redis, startRedis } from './redis.ts'
 
@@ -26,7 +26,17 @@ const startTimeoutMs = 30_000
 const primaryName = 'wallet'
 
 /** Sends one command to one server. */
-export async function redisCommand<Reply>({ port }: Pick<Redis, 'port'>, ...args: string[]): Promise<Reply> {
+export async function redisCommand<Reply>(server: Pick<Redis, 'port'>, ...args: string[]): Promise<Reply> {
+  try {
+    return await sendCommand(server, args)
+  } catch (error) {
+    // A Sentinel closes the connections of a server when it makes it a primary or a replica.
+    if (!(error instanceof SocketClosedUnexpectedlyError)) throw error
+    return sendCommand(server, args)
+  }
+}
+
+async function sendCommand<Reply>({ port }: Pick<Redis, 'port'>, args: string[]): Promise<Reply> {
   const client = createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: false } })
   client.on('error', () => {})
   try {
