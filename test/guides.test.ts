@@ -5,6 +5,7 @@ import { findPrograms } from '../cli/processes/programs.ts'
 import { guides, index, namesSetBy, type Page, readme, shop, stepsOf } from './guides/pages.ts'
 import { Reader } from './guides/reader.ts'
 import { differences } from './guides/transcript.ts'
+import { installGenerators } from './setup/generators.ts'
 import { Shell, type ShellName } from './setup/shell.ts'
 import { ShownOutputs } from './setup/shown-output.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -31,9 +32,11 @@ function fileOf({ path }: Page): string {
 
 let system: System
 beforeAll(async () => {
+  const installed = installGenerators()
   await findPrograms(['zsh', 'python3', 'curl', 'openssl'].map(name => ({ names: [name], aptPackage: name })))
   system = await startSystem()
   await system.startCourier()
+  await installed
 })
 afterAll(() => system.stop())
 
@@ -116,7 +119,9 @@ test('every guide is run, and its code is in blocks that are run', () => {
     expect(stepsOf(page).length, page.path).toBeGreaterThan(1)
     const blocks = [...page.text.matchAll(/^```(.*)\n(.*)\n/gm)].filter((_, at) => at % 2 === 0)
     for (const [, language, line] of blocks)
-      expect(`${page.path}: ${language} ${line}`).toMatch(/: (console \$ |ts \/\/ \S+\.ts$|python # \S+\.py$)/)
+      expect(`${page.path}: ${language} ${line}`).toMatch(
+        /: (console \$ |ts \/\/ \S+\.ts$|js \/\/ \S+\.js$|python # \S+\.py$)/,
+      )
   }
 })
 

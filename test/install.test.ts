@@ -109,6 +109,12 @@ test('npm run pack prints the paths of the packages', () => {
   expect(tarballs.map(path => basename(path))).toEqual(names)
 })
 
+/** Everything that a consumer has installed. */
+async function installedIn(directory: string): Promise<{ path: string; hasInstallScript?: boolean }[]> {
+  const { packages } = JSON.parse(await readFile(join(directory, 'package-lock.json'), 'utf8'))
+  return Object.entries<object>(packages).map(([path, entry]) => ({ ...entry, path }))
+}
+
 describe('core-client', async () => {
   const page = await readFile(join(root, 'docs/internal-client.md'), 'utf8')
   /** The programs of the handbook, and what they print. */
@@ -156,6 +162,7 @@ describe('core-client', async () => {
 
   test('the package contains one JavaScript file, one declaration file, and its handbook', async () => {
     expect(await filesOf(tarballOf('core-client'))).toEqual([
+      'package/LICENSE-msgpackr',
       'package/README.md',
       'package/errors.md',
       'package/index.d.ts',
@@ -178,7 +185,6 @@ describe('core-client', async () => {
       '@trpc/client',
       '@trpc/server',
       'decimal.js',
-      'msgpackr',
       'superjson',
       'undici',
       'zod',
@@ -188,6 +194,12 @@ describe('core-client', async () => {
       expect(text).not.toMatch(/mikro|kysely|["']pg["']|pino|EntityManager|KeyRing|from ["'](\.|@workspace-wallet)/i)
     }
     expect(await npm(directory, 'ls', '--all', '--parseable')).not.toMatch(/mikro-orm|kysely|\/pg$/m)
+  })
+
+  test('nothing that is installed with it runs a script when it is installed', async () => {
+    const installed = await installedIn(directory)
+    expect(installed.map(({ path }) => path)).toContain('node_modules/superjson')
+    expect(installed.filter(({ hasInstallScript }) => hasInstallScript)).toEqual([])
   })
 
   test.each(Object.entries(compilers))('its types are strict: %s', async (_, compiler) => {
@@ -218,11 +230,17 @@ describe('core-client', async () => {
 
 describe('client', async () => {
   const page = await readFile(join(root, 'packages/client/README.md'), 'utf8')
-  /** One program: each block continues the one before. */
-  const program = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block).join('')
+  const [beforeOperations = '', operations = '', afterOperations = ''] = page.split(/^## (?:Operations|Retries)$/m)
+  const codeOf = (text: string) => [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block).join('')
+  /** One program: each block continues the one before. Another one has all operations. */
+  const program = codeOf(beforeOperations + afterOperations)
   let directory: string
   beforeAll(async () => {
-    directory = await createConsumer('client', { 'program.ts': program, 'types.ts': types })
+    directory = await createConsumer('client', {
+      'program.ts': program,
+      'operations.ts': everyOperation,
+      'types.ts': types,
+    })
     const compilerOptions = {
       ...strict,
       module: 'esnext',
@@ -255,6 +273,44 @@ describe('client', async () => {
     }
   `
 
+  /** Prints the requests of the operations. */
+  const everyOperation = `
+    import { createWalletClient, type Wallet } from '@workspace-wallet/client'
+    const { BASE_URL: baseUrl = '', API_KEY: apiKey = '', API_SECRET: apiSecret = '', WALLETS = '' } = process.env
+    const [source, target] = JSON.parse(WALLETS) as Pick<Wallet, 'walletId'>[]
+    const client = createWalletClient({ baseUrl, apiKey, apiSecret, fetch: (url, init) => {
+      console.log(init!.method, new URL(String(url)).pathname)
+      return fetch(url, init)
+    } })
+    ${codeOf(operations)}
+    console.log([wallet, secret, rotated.secret].every(Boolean))
+  `
+
+  test('its README shows every operation of the OpenAPI document once, in a program that runs', async () => {
+    const { apiKey: API_KEY, apiSecret: API_SECRET, baseUrl: BASE_URL, ...tenant } = await createTenant(system)
+    const of = { admin: system.admin, ...tenant }
+    const wallets = [await createWallet(of, { deposits: ['100.00'] }), await createWallet(of)]
+    const env = { BASE_URL, API_KEY, API_SECRET, WALLETS: JSON.stringify(wallets.map(walletId => ({ walletId }))) }
+    const { stdout } = await execute(process.execPath, [join(directory, 'out/operations.js')], { env })
+    const requests = stdout.trim().split('\n')
+    expect(requests.pop()).toBe('true')
+    const named = [...operations.matchAll(/ \/\/ (\w+)$/gm)].map(([, operationId]) => operationId)
+    expect(requests.map(operationOf)).toEqual(named)
+    expect(named.toSorted()).toEqual(documentedOperations.map(({ operationId }) => operationId).sort())
+  })
+
+  const document: { paths: Record<string, Record<string, { operationId: string }>> } = JSON.parse(
+    await readFile(join(root, 'gateway/openapi.json'), 'utf8'),
+  )
+  const documentedOperations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({
+      operationId,
+      pattern: new RegExp(`^${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    })),
+  )
+  const operationOf = (request: string) =>
+    documentedOperations.find(({ pattern }) => pattern.test(request))?.operationId
+
   test('the package contains JavaScript, declarations and its README, and depends on nothing', async () => {
     const files = await filesOf(tarballOf('client'))
     expect(files.map(file => file.replace(/[\w-]+\.(js|d\.ts)$/, '*.$1'))).toEqual(
@@ -266,6 +322,7 @@ describe('client', async () => {
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
     expect(manifest).toMatchObject({ dependencies: {}, engines: { node: '>=22' } })
     expect(manifest).not.toHaveProperty('private')
+    expect(manifest).not.toHaveProperty('scripts')
   })
 
   test.each(Object.entries(compilers))('its types are strict, in Node and in browsers: %s', async (_, compiler) => {

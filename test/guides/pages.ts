@@ -29,6 +29,12 @@ const linked = [...index.text.matchAll(/^- \[[^\]]+\]\(([^)]+)\)/gm)].map(([, pa
 export const guides = linked.filter(path => path !== 'docs/versioning.md').map(pageOf)
 export const shop = pageOf('examples/shop/README.md')
 
+/** The files that a page tells its reader to save: each block of code begins with the name of its file. */
+export function filesOf({ text }: Page): { path: string; text: string }[] {
+  const blocks = text.matchAll(/^```(?:ts|js|python)\n(\S+ (\S+\.(?:ts|js|py))\n.*?)^```$/gms)
+  return [...blocks].map(([, block, path]) => ({ path: path!, text: block! }))
+}
+
 /** The variables that commands set, and the functions that they define, each once. */
 export function namesSetBy(commands: readonly string[]): { variables: string[]; functions: string[] } {
   const text = commands.join('\n')

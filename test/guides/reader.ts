@@ -1,15 +1,17 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createWalletClient, type WalletClient, type Webhook } from '@workspace-wallet/client'
+import { expect } from 'vitest'
 import { pickFreePort } from '../../cli/processes/ports.ts'
 import { createDemoWorkspace, type Demo } from '../../cli/start/demo.ts'
+import { generatorVersions, installGenerators } from '../setup/generators.ts'
 import { readAnHourLater } from '../setup/past.ts'
 import { Shell, type ShellName } from '../setup/shell.ts'
 import type { ShownOutputs } from '../setup/shown-output.ts'
 import type { System } from '../setup/system.ts'
 import { makeTempDir } from '../setup/temp.ts'
 import { until } from '../setup/until.ts'
-import { type Page, stepsOf } from './pages.ts'
+import { filesOf, type Page, stepsOf } from './pages.ts'
 import { Transcript } from './transcript.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -86,8 +88,10 @@ export class Reader {
     const withPorts = (text: string) => text.replaceAll(/\b400[01]\b/g, port => free[port]!)
     const asShown = (text: string) =>
       shownPorts.reduce((result, [port, used]) => result.replaceAll(`127.0.0.1:${used}`, `127.0.0.1:${port}`), text)
-    for (const [, block, name] of page.text.matchAll(/^```(?:ts|python)\n(\S+ (\S+\.(?:ts|py))\n.*?)^```$/gms))
-      await writeFile(join(this.directory, name!), withPorts(block!))
+    for (const { path, text } of filesOf(page)) {
+      await mkdir(join(this.directory, dirname(path)), { recursive: true })
+      await writeFile(join(this.directory, path), withPorts(text))
+    }
     const transcript = new Transcript()
     for (const { command, output: shown } of stepsOf(page)) {
       if (changesWebhook.test(command)) await this.#untilDelivered()
@@ -99,8 +103,8 @@ export class Reader {
   }
 
   /** What a command prints. */
-  run(command: string): Promise<string> {
-    return this.#shell.run(withoutNpm(command))
+  async run(command: string): Promise<string> {
+    return this.#shell.run(withoutNpm(await withoutInstall(command)))
   }
 
   async #untilDelivered(): Promise<void> {
@@ -120,6 +124,18 @@ export class Reader {
   }
 }
 
+/** Links to packages that are installed once, in place of those that a command installs. */
+async function withoutInstall(command: string): Promise<string> {
+  if (!command.startsWith('npm install ')) return command
+  const versions = await generatorVersions()
+  const installed = command.split(' ').filter(word => /.@\d/.test(word))
+  for (const each of installed) {
+    const name = each.slice(0, each.lastIndexOf('@'))
+    expect(each, 'test/generators/package.json has another version').toBe(`${name}@${versions[name]}`)
+  }
+  return `ln -s ${await installGenerators()} node_modules`
+}
+
 /**
  * npm takes longer than the command. The directory has links into the checkout, whose own data directory would be the default of the
  * commands.
@@ -128,5 +144,6 @@ function withoutNpm(command: string): string {
   const node = `DATA_DIR="\${DATA_DIR:-.data}" node`
   return command
     .replaceAll(/\bnpm run --silent (\w+) --/g, (_, name) => `${node} cli/${name}.ts`)
+    .replaceAll(/^npx /g, 'node_modules/.bin/')
     .replaceAll(/\bnpm start\b/g, `${node} cli/start.ts`)
 }

@@ -69,7 +69,7 @@ export const operations: Operation[] = Object.entries(document.paths as Record<s
         operationId: operation.operationId,
         method: method.toUpperCase() as Operation['method'],
         path,
-        scope: operation.security[0].ApiKey[0],
+        scope: operation['x-required-scope'],
         parameters: operation.parameters.map(component),
         body: operation.requestBody?.content['application/json'].schema,
         responses,

@@ -12,20 +12,26 @@ const pages = { 'internal-client.md': 'README.md', 'roles.md': 'roles.md', 'erro
 
 /**
  * Builds packages/core-client: one JavaScript file and one declaration file, which include what they need of the contract,
- * of runtime and of core's types.
+ * of runtime and of core's types, and msgpackr.
  */
 export async function buildCoreClient(directory: string): Promise<void> {
   const outputs = [await bundleCode(directory), await bundleDeclarations(directory)]
   const dependencies = await dependenciesOf(outputs.flatMap(importsOf))
   await writeManifest(directory, await readManifest('core-client'), { entry: './index.js', dependencies })
   for (const [page, name] of Object.entries(pages)) await copyFile(join(root, 'docs', page), join(directory, name))
+  await copyFile(join(root, 'node_modules/msgpackr/LICENSE'), join(directory, 'LICENSE-msgpackr'))
 }
 
 const isOurs = (id: string) => /^(\.|\/|@workspace-wallet\/)/.test(id)
 
+/**
+ * Includes msgpackr: as a dependency, it would bring msgpackr-extract, which compiles code when it is installed. The entry for
+ * browsers does not load it.
+ */
 async function bundleCode(directory: string): Promise<RolldownOutput> {
   const input = join(root, 'packages/core-client/src/index.ts')
-  const bundle = await rolldown({ input, external: id => !isOurs(id) })
+  const alias = { msgpackr: join(root, 'node_modules/msgpackr/index.js') }
+  const bundle = await rolldown({ input, resolve: { alias }, external: id => !isOurs(id) && !(id in alias) })
   return bundle.write({ dir: directory, entryFileNames: 'index.js', comments: { jsdoc: false } })
 }
 

@@ -41,6 +41,7 @@ const groups: Record<string, Record<string, string>> = {
     'docs/guides/statements.md': '/docs/guides/statements',
     'docs/guides/receipts.md': '/docs/guides/receipts',
     'docs/guides/limits.md': '/docs/guides/limits',
+    'docs/guides/generated-clients.md': '/docs/guides/generated-clients',
   },
   'Clients and examples': {
     'packages/client/README.md': '/docs/client',

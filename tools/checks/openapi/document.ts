@@ -47,6 +47,7 @@ function buildDocument() {
       title: 'Workspace Wallet and Transfer API',
       version: formatVersion,
       description,
+      contact: { name: 'The operator of the service' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/' }],
@@ -92,8 +93,9 @@ function operation(endpoint: Endpoint) {
     tags: [tagOf(endpoint)],
     summary: title,
     description: `${description}\n\nRequires the scope \`${scope}\`.`,
-    // The array of the API key has the scope that it needs, as OpenAPI 3.1 allows for schemes other than OAuth.
-    security: [{ ApiKey: [scope], Timestamp: [], Nonce: [], Signature: [] }],
+    // Only for OAuth do linters know scopes in the requirement itself.
+    'x-required-scope': scope,
+    security: [{ ApiKey: [], Timestamp: [], Nonce: [], Signature: [] }],
     parameters: [
       ...pathParameters,
       ...queryParameters,
