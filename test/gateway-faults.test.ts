@@ -119,7 +119,7 @@ describe('the connection to core', () => {
       core: { up: false, reason: expect.stringMatching(/^no core has answered for \d+ s: /) },
       nonces: { up: true },
     })
-    expect(output()).toContain('core is unavailable')
+    await until('the log reports the fault', () => output().includes('core is unavailable'))
     await toCore.restore()
     await until('the gateway calls core again', isServed)
     await until(

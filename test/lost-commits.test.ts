@@ -43,7 +43,7 @@ test('a core that has acknowledged what the new primary lacks refuses it until i
   await untilRefused()
   for (const core of system.cores) {
     expect((await fetch(`${core.url}/readyz`)).status).toBe(503)
-    expect(core.output()).toContain('lacks')
+    await until('the log gives the reason', () => core.output().includes('lacks'))
   }
   expect(await find(kept.bizId)).toBe('S002')
   expect(await codeOf('POST', createPath, newOrder())).toBe('S002')

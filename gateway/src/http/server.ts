@@ -5,6 +5,7 @@ import { DomainError } from '@workspace-wallet/contract'
 import { limitPieces, PipelineLimit } from '@workspace-wallet/runtime'
 import type { Express, Request, Response } from 'express'
 import { failureBody, mintRequestId, sendFailure } from './envelope.ts'
+import { Stalls } from './stalls.ts'
 
 /** Maximum number of pipelined requests of one connection. */
 const pipelineLimit = 32
@@ -47,7 +48,9 @@ export function createGuardedServer(app: Express): Server {
     else rejectConnection(socket, reason)
   }
 
+  const stalls = new Stalls()
   const server = createServer(options, handle)
+  server.on('close', () => stalls.stop())
   // A client that does not read its responses must not keep its connection for ever.
   server.timeout = stalledMs
   // A request with an unknown Expect header is handled like any other.
@@ -58,8 +61,10 @@ export function createGuardedServer(app: Express): Server {
     handle(request, response)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else reject(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'TOO_SLOW' : 'BAD_CHARACTER')
+    // A client that sends nothing more is stopped by `server.timeout`.
+    else if (!(isSlow && stalls.isRecovering)) reject(socket, isSlow ? 'TOO_SLOW' : 'BAD_CHARACTER')
   })
   server.on('connect', (_request, socket: Socket) => {
     // Node has removed its own error listener. Without one, a reset would end the process.

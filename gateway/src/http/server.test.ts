@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { BodyReader } from '@workspace-wallet/runtime'
+import express from 'express'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createGuardedServer } from './server.ts'
+
+const bodies = new BodyReader({ memoryBytes: 2 ** 20, deadlineMs: 200 })
+const app = express()
+app.get('/', (_request, response) => void response.send('answered'))
+app.post('/', async (request, response) => {
+  const { bytes } = await bodies.read(request, { limitBytes: 100, sender: 'test' })
+  response.send(bytes.toString())
+})
+const server = createGuardedServer(app)
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+/** Stops everything in this process, as if it was frozen: what clients send meanwhile is not read. */
+function freeze(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+async function open() {
+  const accepted = once(server, 'connection')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  await Promise.all([once(socket, 'connect'), accepted])
+  return socket
+}
+
+test('a request that arrived while the process was frozen is not too slow', async () => {
+  const socket = await open()
+  socket.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n')
+  freeze(12_000)
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1.1 200 OK\r\n.*answered$/s)
+  socket.destroy()
+})
+
+test('a body that arrived while the process was frozen is not too slow', async () => {
+  const socket = await open()
+  const asked = once(server, 'request')
+  socket.write('POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 8\r\n\r\n')
+  await asked
+  socket.write('12345678')
+  freeze(1_500)
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1.1 200 OK\r\n.*12345678$/s)
+  socket.destroy()
+})
