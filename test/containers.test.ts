@@ -350,6 +350,17 @@ test('the archive receives the log of the version that PostgreSQL has, and canno
   )
 })
 
+test('the container that takes checkpoints has a token of its own, which may only read', async () => {
+  const each = service('checkpoints')
+  expect(each).toMatchObject({ entrypoint: ['bash', '-c'], restart: 'unless-stopped', working_dir: '/home/node' })
+  expect(mountsOf(each)).toContainEqual({ source: 'checkpoint-data', target: each.working_dir, isReadOnly: false })
+  expect(networksOf(each)).toEqual(['inner'])
+  const token = await readFile(join(secretsDir, 'checkpoints/CORE_TOKEN'), 'utf8')
+  expect((await readFile(join(secretsDir, 'core/SERVICE_TOKENS'), 'utf8')).split(',')).toContain(
+    `checkpoints:viewer:${token}`,
+  )
+})
+
 test('Compose waits longer than a program needs to stop', () => {
   for (const [name, each] of configured()) {
     if (each.restart === 'no') continue

@@ -1,16 +1,17 @@
 /** The images and the configuration of the containers as processes: two gateways and two cores behind a load balancer. */
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { appendFile, readdir, readFile, stat, truncate } from 'node:fs/promises'
 import { get } from 'node:https'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { retryUnavailable } from '../cli/processes/retry.ts'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type Cluster, startCluster } from './setup/cluster.ts'
+import { readCompose } from './setup/compose.ts'
 import { connect } from './setup/database.ts'
 import { root } from './setup/images.ts'
 import { readMetric } from './setup/metrics.ts'
@@ -112,6 +113,29 @@ test('the first key works at the public address, also with npm run call in its c
   const { apiKey: API_KEY, apiSecret: API_SECRET } = credentials
   const printed = await cluster.run('call', ['GET', '/api/v1/wallets', '--json'], { API_KEY, API_SECRET })
   expect(JSON.parse(printed)).toMatchObject({ code: '2000', data: { page: { totalElements: 5 } } })
+})
+
+test('the container for checkpoints takes one when it starts, and ends if it cannot', async () => {
+  const { command } = (await readCompose()).services.checkpoints!
+  const script = command![0]!.replace('/app', cluster.images.tools!.directory)
+  const cwd = await makeTempDir('checkpoints')
+  const environment = {
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    ...(await cluster.environmentOf('checkpoints')),
+  }
+  const container = spawn('bash', ['-c', script], { cwd, env: environment, detached: true, stdio: 'ignore' })
+  try {
+    await until('a checkpoint is complete', async () => (await readdir(cwd)).some(name => name.endsWith('.checkpoint')))
+  } finally {
+    process.kill(-container.pid!)
+  }
+  const [file] = await readdir(cwd)
+  expect(
+    JSON.parse(await cluster.run('admin', ['ledger', 'verify', '--against', join(cwd, file!), '--json'])),
+  ).toMatchObject({ ok: true })
+
+  const env = { ...environment, CORE_URL: 'http://127.0.0.1:1' }
+  await expect(promisify(execFile)('bash', ['-c', script], { cwd, env })).rejects.toMatchObject({ code: 1 })
 })
 
 test('a nonce that was used at one gateway is rejected by the other', async () => {

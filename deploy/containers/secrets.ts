@@ -28,6 +28,7 @@ const makeAll = () => ({
   replicationPassword: makeToken(),
   patroniPassword: makeToken(),
   grafanaPassword: makeToken(),
+  checkpointToken: makeToken(),
 })
 type Secrets = ReturnType<typeof makeAll>
 
@@ -39,6 +40,7 @@ type Consumer = { user: number; files: Record<string, string> }
 async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
   const databaseUrl = (role: string, password: string) => `postgresql://${role}:${password}@postgres:5432/wallet`
   const serviceUrl = databaseUrl('wallet_service', secrets.servicePassword)
+  const own = coreSecrets(secrets)
   return {
     postgres: {
       user: users.postgres,
@@ -61,13 +63,21 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
         DATABASE_URL: serviceUrl,
       },
     },
-    core: { user: users.node, files: { DATABASE_URL: serviceUrl, ...coreSecrets(secrets) } },
+    core: {
+      user: users.node,
+      files: {
+        DATABASE_URL: serviceUrl,
+        ...own,
+        SERVICE_TOKENS: `${own.SERVICE_TOKENS},checkpoints:viewer:${secrets.checkpointToken}`,
+      },
+    },
     courier: { user: users.node, files: courierSecrets(secrets) },
     gateway: {
       user: users.node,
       files: { ...gatewaySecrets(secrets), REDIS_URL: `redis://gateway:${secrets.redisPassword}@redis:6379` },
     },
     admin: { user: users.node, files: { CORE_TOKEN: secrets.adminToken } },
+    checkpoints: { user: users.node, files: { CORE_TOKEN: secrets.checkpointToken } },
     grafana: { user: users.grafana, files: { 'admin-password': secrets.grafanaPassword } },
     'balancer-config': { user: users.haproxy, files: { 'haproxy.cfg': await ownFile('haproxy.cfg') } },
     'prometheus-config': {

@@ -36,6 +36,8 @@ export type Cluster = {
   restart(name: string): Promise<void>
   /** `docker compose run --rm SERVICE ARGUMENT…`. Returns what it prints. */
   run(service: string, args: string[], environment?: NodeJS.ProcessEnv): Promise<string>
+  /** The variables of a service, with the paths and addresses of this machine. */
+  environmentOf(service: string): Promise<NodeJS.ProcessEnv>
   stop(): Promise<void>
 }
 
@@ -58,7 +60,6 @@ export async function startCluster(): Promise<Cluster> {
     await runInImage(images.tools!, ['deploy/containers/secrets.ts', secretsDir])
     const secretsFile = join(secretsDir, 'all/secrets.json')
     const secrets = JSON.parse(await readFile(secretsFile, 'utf8')) as Record<string, string>
-    /** The environment of a service, with the paths of its secrets on this machine. */
     const environmentOf = async (name: string) => {
       await replaceHosts(secretsDir, hosts)
       return containerEnvironment(compose, name, images, secretsDir, hosts)
@@ -131,6 +132,7 @@ export async function startCluster(): Promise<Cluster> {
         const own = { ...(await environmentOf(service)), ...environment }
         return runInImage(images[stageOf(compose.services[service]!)!]!, [...entrypoint!.slice(1), ...args], own)
       },
+      environmentOf,
       stop: () => stopAll(stops),
     }
   } catch (error) {

@@ -11,6 +11,7 @@ export type Service = {
   user?: string
   command?: string[]
   entrypoint?: string[]
+  working_dir?: string
   environment?: Record<string, string | null>
   volumes?: string[]
   networks?: string[] | Record<string, { ipv4_address?: string; aliases?: string[] } | null>
