@@ -93,6 +93,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       return keep(name, 'etcd', () => run(programs.etcd, args, {}, name, () => isListenedOn(port)))
     }),
   )
+  // Patroni exits when it asks before they have decided on the version of their cluster.
+  for (const port of clientPorts) await until('etcd has decided', () => hasVersion(`http://${address(port)}/version`))
   const members = await Promise.all(Array.from({ length: memberCount }, (_, at) => startMember(`member-${at + 1}`)))
   const primaryEnv: Record<string, string> = { LISTEN: address(options.port) }
   for (const [at, { door }] of members.entries()) {
@@ -109,7 +111,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     etcd,
     options.isSynchronous,
   )
-  await cluster.untilComplete(startTimeoutMs)
+  await cluster.untilComplete()
   return cluster
 
   async function makeDirectory(name: string): Promise<string> {
@@ -226,18 +228,29 @@ function clusterOf(members: Member[], etcd: Part[], isSynchronous: boolean) {
       if (!member) throw new Error('the cluster has no leader')
       return member
     },
-    async untilComplete(withinMs: number): Promise<void> {
-      const deadline = performance.now() + withinMs
-      while (!(await isComplete())) {
-        if (performance.now() > deadline) throw new Error(`the cluster was not complete within ${withinMs / 1000} s`)
-        await sleep(pollMs)
-      }
-    },
+    untilComplete: () => until('the cluster is complete', isComplete),
     /** Patroni has stopped PostgreSQL, unless it was killed. */
     async stop(): Promise<void> {
       for (const member of members) await signalPostgres(member, 'SIGKILL')
     },
   }
+}
+
+/** @throws Error if it does not become true within `startTimeoutMs` */
+async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + startTimeoutMs
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`waited ${startTimeoutMs / 1000} s until ${what}`)
+    await sleep(pollMs)
+  }
+}
+
+async function hasVersion(url: string): Promise<boolean> {
+  const version = await fetch(url, { signal: AbortSignal.timeout(1_000) }).then(
+    response => response.json() as Promise<{ etcdcluster: string }>,
+    () => null,
+  )
+  return version !== null && version.etcdcluster !== 'not_decided'
 }
 
 async function isAnswered(url: string): Promise<boolean> {
