@@ -76,10 +76,12 @@ test('members and etcd advertise the names under which the others reach them', (
 
 test('Patroni confirms no commit without a standby, and a primary without etcd stops before another one is promoted', async () => {
   const { bootstrap } = parse(await readFile(join(folder, 'patroni.yml'), 'utf8'))
-  const { ttl, loop_wait, retry_timeout, postgresql, ...settings } = bootstrap.dcs
+  const { ttl, loop_wait, retry_timeout, postgresql, ignore_slots, ...settings } = bootstrap.dcs
   expect(settings).toEqual({ synchronous_mode: 'quorum', synchronous_mode_strict: true, synchronous_node_count: 1 })
   expect(loop_wait + 2 * retry_timeout).toBeLessThanOrEqual(ttl)
   expect(postgresql).toMatchObject({ use_pg_rewind: true, parameters: { fsync: 'on', synchronous_commit: 'on' } })
+  // docker-compose.yml: the service archive creates this slot.
+  expect(ignore_slots).toEqual([{ name: 'archive', type: 'physical' }])
 })
 
 test('HAProxy accepts the configuration of the address', async () => {
