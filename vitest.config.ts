@@ -1,13 +1,24 @@
 import { defineConfig } from 'vitest/config'
 import { testFiles } from './test/setup/projects.ts'
 
-const { unit, system } = testFiles()
+const { unit, system, buckets } = testFiles()
+/** Of the tests of tables in another schema than `public`. */
+const schema = 'bucket_1'
 
 export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: unit } },
       { extends: true, test: { name: 'system', include: system, globalSetup: ['test/setup/global.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'buckets',
+          include: buckets,
+          globalSetup: ['test/setup/global.ts'],
+          env: { TEST_SCHEMA: schema, PGOPTIONS: `-c search_path=${schema},pg_temp` },
+        },
+      },
     ],
     environment: 'node',
     // Processes, not threads: tests start servers, send signals and read environments.

@@ -21,12 +21,14 @@ export type TestCore = {
 type TestCoreOptions = {
   /** Settings of core's sessions, as in `options` of libpq. */
   options?: string
+  /** Another database than a new one with the product's schema. */
+  database?: TestDatabase
   /** Called before core connects. */
   prepare?: (database: TestDatabase) => Promise<void>
 }
 
-export async function openTestCore({ options = '', prepare }: TestCoreOptions = {}): Promise<TestCore> {
-  const database = await createTestDatabase()
+export async function openTestCore({ options = '', prepare, database: given }: TestCoreOptions = {}): Promise<TestCore> {
+  const database = given ?? (await createTestDatabase())
   await prepare?.(database)
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({

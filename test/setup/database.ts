@@ -8,6 +8,9 @@ export { connect, query } from '../../cli/processes/database.ts'
 
 export const templateDatabase = 'wallet_template'
 
+/** The schema of the tables: not `public` in the project `buckets`. */
+export const schema = process.env.TEST_SCHEMA ?? 'public'
+
 /** URLs of the server that global.ts has started; `urlOf` changes the database. */
 export interface DatabaseServer {
   ownerUrl: string

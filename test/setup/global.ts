@@ -49,7 +49,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     })
     stops.push(postgres.stop)
     project.provide('redisUrl', redis?.url ?? process.env.REDIS_URL!)
-    project.provide('databaseServer', await migrateTemplate(postgres, dataDir))
+    project.provide('databaseServer', await migrateTemplate(postgres, dataDir, project.config.env?.TEST_SCHEMA))
   } catch (error) {
     await stopAll()
     throw error
@@ -57,10 +57,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return stopAll
 }
 
-async function migrateTemplate(postgres: Postgres, dataDir: string): Promise<DatabaseServer> {
+async function migrateTemplate(postgres: Postgres, dataDir: string, schema?: string): Promise<DatabaseServer> {
+  const parameter = schema ? `?schema=${schema}` : ''
   const server = {
-    ownerUrl: postgres.url('postgres'),
-    serviceUrl: postgres.url('postgres', 'wallet_service', randomUUID()),
+    ownerUrl: postgres.url('postgres') + parameter,
+    serviceUrl: postgres.url('postgres', 'wallet_service', randomUUID()) + parameter,
     dataDir,
   }
   const adminUrl = urlOf(server.ownerUrl, 'postgres')

@@ -1,5 +1,5 @@
 /**
- * The two projects of the tests: those of `system` use PostgreSQL, Redis or HAProxy; those of `unit` use none, so that they run
+ * The projects of the tests: those of `system` use PostgreSQL, Redis or HAProxy; those of `unit` use none, so that they run
  * without any server. What a file imports decides, so there is no list to maintain.
  */
 import { globSync, readFileSync } from 'node:fs'
@@ -31,15 +31,33 @@ export function needsServers(path: string, read: (path: string) => string | null
   return false
 }
 
-/** The test files of both projects, relative to the root. */
-export function testFiles(): { unit: string[]; system: string[] } {
+/**
+ * Tests that also run on tables in another schema than `public`: of postings, holds, events, webhooks, lists, access and the verifier.
+ * `npx vitest run --project buckets` runs them.
+ */
+const bucketTests = [
+  'access/access-cache',
+  'database/lists/lists',
+  'events/queries',
+  'holds/holds',
+  'integrity/schedule/incremental',
+  'integrity/verify/catalog/catalog',
+  'integrity/verify/verify',
+  'ledger/posting/two-cores',
+  'ledger/store/change-holds',
+  'ledger/store/write-transfers',
+  'webhooks/leases',
+].map(name => `services/core/src/${name}.test.ts`)
+
+/** The test files of the projects, relative to the root. */
+export function testFiles(): { unit: string[]; system: string[]; buckets: string[] } {
   const files = globSync('{packages,services,gateway,cli,tools,test,examples}/**/*.test.ts', {
     cwd: root,
     // Those of PgBouncer have a configuration of their own.
     exclude: path => path.includes('node_modules') || path === 'test/pgbouncer',
   })
   const { unit = [], system = [] } = Object.groupBy(files, path => (needsServers(path) ? 'system' : 'unit'))
-  return { unit, system }
+  return { unit, system, buckets: bucketTests }
 }
 
 const texts = new Map<string, string | null>()

@@ -10,10 +10,16 @@ import {
 } from '@workspace-wallet/runtime'
 import { tracingVariables } from '@workspace-wallet/runtime/start-tracing'
 import { z } from 'zod'
+import { hasUsableSchema } from './database/schema.ts'
 import { parseSigningKeys } from './signing/signing-keys.ts'
 import { type Role, roles, type ServiceToken } from './trpc/service-token.ts'
 
-const databaseUrl = serverUrl('postgres', 'postgresql').describe("PostgreSQL URL of the service's role")
+const postgresUrl = serverUrl('postgres', 'postgresql').refine(hasUsableSchema, {
+  error: 'has a schema with other characters than a-z, 0-9 and _, or that begins with pg_ or a digit',
+})
+const databaseUrl = postgresUrl.describe(
+  "PostgreSQL URL of the service's role. Its parameter `schema` names the schema of the tables. Default: public",
+)
 
 export const coreSchema = z.object({
   BODY_MEMORY_BYTES: wholeNumber(8_388_608, 1_073_741_824)
@@ -75,8 +81,8 @@ export type CoreConfig = z.infer<typeof coreSchema>
 
 export const migrationSchema = z.object({
   DATABASE_URL: databaseUrl,
-  MIGRATION_DATABASE_URL: serverUrl('postgres', 'postgresql').describe(
-    'PostgreSQL URL of the role that owns the schema',
+  MIGRATION_DATABASE_URL: postgresUrl.describe(
+    'PostgreSQL URL of the role that owns the schema, which is that of DATABASE_URL',
   ),
 })
 

@@ -27,8 +27,8 @@ const noWorkspace = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
 /** SQL: the stored action `a`, and the MAC of the action before it. `readAction` reads it. */
 export const selectAction = `${selectColumns(storedAuditColumns, 'a')}, ${bytes.read(`
   case when a.workspace_id is null
-    then (select p.mac from public.audit p where p.workspace_id is null and p.position = a.position - 1 limit 1)
-    else (select p.mac from public.audit p where p.workspace_id = a.workspace_id and p.position = a.position - 1 limit 1)
+    then (select p.mac from audit p where p.workspace_id is null and p.position = a.position - 1 limit 1)
+    else (select p.mac from audit p where p.workspace_id = a.workspace_id and p.position = a.position - 1 limit 1)
   end`)} as previous`
 export type FoundAction = FoundRow<typeof storedAuditColumns> & { previous: unknown }
 

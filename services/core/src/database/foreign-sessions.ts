@@ -67,7 +67,7 @@ const findSessionsStatement = statement<Session>(
        select from lock l join pg_class c on c.oid = l.relation
        where l.pid = a.pid and l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
          and l.database = (select oid from pg_database where datname = current_database())
-         and c.relnamespace = 'public'::regnamespace) as "hasLocked",
+         and c.relnamespace = current_schema()::regnamespace) as "hasLocked",
      coalesce(a.backend_xmin, a.backend_xid)::text as oldest
    from pg_stat_activity a
    -- A session in another database can lock the role itself, which a migration changes.

@@ -3,13 +3,14 @@
  * the role remains. docs/threat-model.md lists what an attacker can still do with this role. Core rejects rows that were written
  * without the chain key, and `ledger verify` reports them.
  */
-export function grants(role: string, database: string): string[] {
+export function grants(role: string, database: string, schema: string): string[] {
   return [
-    `revoke all on all tables in schema public from ${role}`,
-    `revoke all on all functions in schema public from public`,
-    `revoke create on schema public from public`,
-    `grant usage on schema public to ${role}`,
-    `grant select on all tables in schema public to ${role}`,
+    `revoke all on all tables in schema ${schema} from ${role}`,
+    `revoke all on all functions in schema ${schema} from public`,
+    `revoke create on schema ${schema} from public`,
+    // Those of `public` have it: reports may read what they are granted.
+    `grant usage on schema ${schema} to public, ${role}`,
+    `grant select on all tables in schema ${schema} to ${role}`,
 
     // Create workspaces, members, keys, operators and webhooks. Each row has a MAC. There is no DELETE: a deleted row could be
     // inserted again with its MAC.

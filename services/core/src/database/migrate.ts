@@ -8,6 +8,7 @@ import { grants } from './grants.ts'
 import { migrations } from './migrations/index.ts'
 import { type Em, type Orm, openOrm } from './orm.ts'
 import { settingsFunction } from './pooler.ts'
+import { schemaOf } from './schema.ts'
 
 /** The advisory lock of migrations: any number, the same in every version. */
 const migrationLock = 4_283_310_117
@@ -38,28 +39,31 @@ const noTimeouts = {
  * @param serviceUrl the role of core, which must differ. It is created if absent, and gets the password of this URL
  * @param report receives a sentence about each session that the migration waits for
  * @returns the names of the applied migrations
- * @throws Error if both URLs have the same role, or a currency has other decimals in the database
+ * @throws Error if both URLs have the same role or different schemas, or a currency has other decimals in the database
  */
 export async function migrate(
   ownerUrl: string,
   serviceUrl: string,
-  list: readonly MigrationObject[] = migrations,
+  listOf: (schema: string) => readonly MigrationObject[] = migrations,
   report: (sentence: string) => void = () => {},
 ): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
+  const schema = schemaOf(ownerUrl)
+  if (schema !== schemaOf(serviceUrl))
+    throw new Error('DATABASE_URL and MIGRATION_DATABASE_URL must name the same schema')
   const orm = await openOrm(ownerUrl, {
     name: 'migrate',
     max: 2,
     queryTimeoutMs: 0,
     settings: noTimeouts,
-    migrations: list,
+    migrations: listOf(schema),
   })
   const ended = new AbortController()
   const watching = reportBlocking(orm, report, ended.signal)
   try {
     for (let attempt = 1; ; attempt++)
       try {
-        return await migrateOnce(orm, service)
+        return await migrateOnce(orm, service, schema)
       } catch (error) {
         if (attempt >= maxAttempts || !isLockTimeout(error)) throw error
         await setTimeout(pauseMs)
@@ -94,16 +98,17 @@ function findBlocking(orm: Orm): Promise<BlockingSession[]> {
   )
 }
 
-function migrateOnce(orm: Orm, service: ServiceRole): Promise<string[]> {
+function migrateOnce(orm: Orm, service: ServiceRole, schema: string): Promise<string[]> {
   return orm.em.fork().transactional(async em => {
     await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
     await em.execute(`set local lock_timeout = '${lockTimeout}'`)
     const applied = await orm.migrator.up({ transaction: em.getTransactionContext()! })
     await writeCurrencies(em)
     await createRole(em, service)
-    await em.execute(settingsFunction())
+    await em.execute(settingsFunction(schema))
     const [{ database }] = await em.execute<[{ database: string }]>('select current_database() as database')
-    for (const sql of grants(pg.escapeIdentifier(service.name), pg.escapeIdentifier(database))) await em.execute(sql)
+    for (const sql of grants(pg.escapeIdentifier(service.name), pg.escapeIdentifier(database), schema))
+      await em.execute(sql)
     return applied.map(migration => migration.name)
   })
 }

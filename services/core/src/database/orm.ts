@@ -10,6 +10,7 @@ import type { Pool } from 'pg'
 import { BindingDriver } from './bound-values.ts'
 import { type PoolOptions, poolConfig } from './pool.ts'
 import { RowSigner } from './row-signer.ts'
+import { schemaOf, withoutSchema } from './schema.ts'
 
 export type Orm = Awaited<ReturnType<typeof openOrm>>
 export type { SqlEntityManager as Em }
@@ -24,14 +25,18 @@ type OrmOptions = PoolOptions & {
 export function openOrm(url: string, { entities = [], migrations = [], ...pool }: OrmOptions) {
   return MikroORM.init({
     driver: BindingDriver,
-    clientUrl: url,
+    clientUrl: withoutSchema(url),
     entities: [...entities],
     extensions: [Migrator],
     subscribers: pool.chainKey ? [new RowSigner(pool.chainKey)] : [],
     // Entities and migrations are listed: nothing is discovered from the file system or cached on it.
     discovery: { warnWhenNoEntities: false },
     metadataCache: { enabled: false },
-    migrations: { migrationsList: [...migrations], snapshot: false },
+    migrations: {
+      migrationsList: [...migrations],
+      tableName: `${schemaOf(url)}.mikro_orm_migrations`,
+      snapshot: false,
+    },
     ensureDatabase: false,
     preferTs: true,
     allowGlobalContext: false,

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import pg from 'pg'
 import type { DatabaseHistory } from './history.ts'
 import type { Pooler } from './pooler.ts'
+import { withoutSchema } from './schema.ts'
 import { requireOwnSession, requirePooledSession } from './session-checks.ts'
 import { markSession } from './session-marks.ts'
 import { type SettingChanges, startupOf } from './session-settings.ts'
@@ -40,7 +41,7 @@ export function poolConfig(
 ) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
-    ...(pooler ? { connectionString: url } : startupOf(url, settings)),
+    ...(pooler ? { connectionString: withoutSchema(url) } : startupOf(url, settings)),
     application_name: `core ${name}`,
     pipeline,
     keepAlive: true,
@@ -51,8 +52,8 @@ export function poolConfig(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
     async onConnect(client: pg.ClientBase) {
-      if (pooler) await requirePooledSession(client, settings, pooler.serviceRole)
-      else await requireOwnSession(client, settings)
+      if (pooler) await requirePooledSession(client, url, settings, pooler.serviceRole)
+      else await requireOwnSession(client, url, settings)
       if (chainKey && !pooler) await markSession(client, chainKey)
       await history?.admit(client)
     },

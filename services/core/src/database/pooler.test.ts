@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, execute, type TestDatabase } from '../../../../test/setup/database.ts'
-import { type PoolName, poolSettings, sessionSettings } from './session-settings.ts'
+import { type PoolName, poolSettings, settingsOf } from './session-settings.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -28,7 +28,7 @@ test.each(Object.keys(poolSettings) as PoolName[])('connect_query sets all setti
   await client.connect()
   try {
     await client.query(`select public.set_session('${pool}')`)
-    const expected: Record<string, string> = { ...sessionSettings, ...poolSettings[pool] }
+    const expected: Record<string, string> = settingsOf('public', poolSettings[pool])
     const { rows } = await client.query<{ name: string; value: string }>(
       // PostgreSQL shows the value of the system in place of 0.
       `select name, case when starts_with(name, 'tcp_') then '0' else current_setting(name) end as value

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { type PoolName, poolSettings, sessionSettings } from './session-settings.ts'
+import { inSchema, schemaOf } from './schema.ts'
+import { type PoolName, poolSettings, settingsOf } from './session-settings.ts'
 
 /**
  * PgBouncer in transaction mode: a few sessions of PostgreSQL for many connections of cores. It drops the settings of the startup
@@ -10,7 +11,7 @@ import { type PoolName, poolSettings, sessionSettings } from './session-settings
  * pooler.
  */
 export type Pooler = {
-  /** DATABASE_POOLER_URL. */
+  /** DATABASE_POOLER_URL, with the schema of DATABASE_URL. */
   url: string
   /** The role of DATABASE_URL. */
   serviceRole: string
@@ -18,7 +19,10 @@ export type Pooler = {
 
 /** The pooler that core is configured to use, if any. */
 export function poolerOf(databaseUrl: string, url: string | undefined): Pooler | undefined {
-  return url === undefined ? undefined : { url, serviceRole: decodeURIComponent(new URL(databaseUrl).username) }
+  if (url === undefined) return undefined
+  const target = new URL(url)
+  target.searchParams.set('schema', schemaOf(databaseUrl))
+  return { url: target.href, serviceRole: decodeURIComponent(new URL(databaseUrl).username) }
 }
 
 /** The URL of one pool of core. Each has its own database in PgBouncer, so its own sessions, settings and number of sessions. */
@@ -29,12 +33,15 @@ export function poolerUrl({ url }: Pooler, pool: PoolName): string {
 }
 
 /** The SQL that creates the function for `connect_query`. */
-export function settingsFunction(): string {
+export function settingsFunction(schema: string): string {
   const json = (value: object) => `${pg.escapeLiteral(JSON.stringify(value))}::jsonb`
   // The body is parsed now, so the defaults of a role cannot change what it means.
-  return `
-    create or replace function public.set_session(pool text) returns bigint language sql begin atomic
+  return inSchema(
+    `
+    create or replace function {schema}.set_session(pool text) returns bigint language sql begin atomic
       select count(pg_catalog.set_config(name, value, false))
-      from jsonb_each_text(${json(sessionSettings)} || (${json(poolSettings)} -> pool)) as setting (name, value);
-    end`
+      from jsonb_each_text(${json(settingsOf(schema))} || (${json(poolSettings)} -> pool)) as setting (name, value);
+    end`,
+    schema,
+  )
 }

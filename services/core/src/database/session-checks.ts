@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
-import { type SettingChanges, sessionSettings } from './session-settings.ts'
+import { schemaOf } from './schema.ts'
+import { type SettingChanges, settingsOf } from './session-settings.ts'
 
 /** A session that core cannot use, however often it connects again. The message says what to change. */
 export class UnsuitableSession extends Error {}
@@ -7,10 +8,11 @@ export class UnsuitableSession extends Error {}
 /**
  * Checks a new connection to PostgreSQL itself. It has its settings from the startup message.
  *
+ * @param url the database URL of the connection
  * @throws UnsuitableSession if a connection pooler is in between, or has dropped the settings
  */
-export async function requireOwnSession(client: ClientBase, changes: SettingChanges = {}): Promise<void> {
-  const { pid, wrong } = await readSession(client, changes)
+export async function requireOwnSession(client: ClientBase, url: string, changes?: SettingChanges): Promise<void> {
+  const { pid, wrong } = await readSession(client, settingsOf(schemaOf(url), changes))
   if (pid !== pidOfStartup(client)) throw new UnsuitableSession(poolerOnDirectUrl)
   if (wrong === '') return
   throw new UnsuitableSession(
@@ -27,12 +29,13 @@ export async function requireOwnSession(client: ClientBase, changes: SettingChan
  */
 export async function requirePooledSession(
   client: ClientBase,
+  url: string,
   changes: SettingChanges,
   serviceRole: string,
 ): Promise<void> {
   // In a transaction, which a pooler that gives each statement another session rejects.
   await client.query('begin')
-  const { role, wrong } = await readSession(client, changes)
+  const { role, wrong } = await readSession(client, settingsOf(schemaOf(url), changes))
   const { rows } = await client.query<{ isRenamed: boolean }>(ownNameStatement)
   await client.query('commit')
   if (!rows[0]!.isRenamed) throw new UnsuitableSession(namedStatementsLost)
@@ -54,8 +57,7 @@ type SessionState = {
   wrong: string
 }
 
-async function readSession(client: ClientBase, changes: SettingChanges): Promise<SessionState> {
-  const settings = Object.entries({ ...sessionSettings, ...changes })
+async function readSession(client: ClientBase, settings: Record<string, string>): Promise<SessionState> {
   const { rows } = await client.query<SessionState>(
     `select pg_backend_pid() as pid, session_user as role, array_to_string(array(
        select name || ' is "' || current_setting(name) || '"'
@@ -64,7 +66,7 @@ async function readSession(client: ClientBase, changes: SettingChanges): Promise
          -- It shows the value of the system in place of 0.
          and not (source = 'session' and starts_with(name, 'tcp_keepalives_'))
        order by name), ', ') as wrong`,
-    [settings.map(([name]) => name), settings.map(([, value]) => value)],
+    [Object.keys(settings), Object.values(settings)],
   )
   return rows[0]!
 }

@@ -1,12 +1,13 @@
+import { schemaOf, withoutSchema } from './schema.ts'
+
 /**
- * The settings of every session of core. They are in the startup message of the connection, so they override those of the role,
+ * The settings of every session of core, besides the search path. They are in the startup message of the connection, so they override those of the role,
  * which whoever has its password may change (ALTER ROLE … SET), and those of the database and the server. A setting that
  * nothing of core depends on is left out; test/role-settings.test.ts sets all of them to other values.
  */
-export const sessionSettings = {
+const sessionSettings = {
   // What a name, a literal or a statement means.
   role: 'none',
-  search_path: 'public,pg_temp',
   client_encoding: 'UTF8',
   standard_conforming_strings: 'on',
   backslash_quote: 'safe_encoding',
@@ -103,7 +104,12 @@ export const sessionSettings = {
   work_mem: '4MB',
 }
 
-export type SettingChanges = { readonly [Name in keyof typeof sessionSettings]?: string }
+export type SettingChanges = { readonly [Name in keyof typeof sessionSettings | 'search_path']?: string }
+
+/** The settings of a session that uses the tables of this schema. */
+export function settingsOf(schema: string, changes: SettingChanges = {}): Record<string, string> {
+  return { search_path: `${schema},pg_temp`, ...sessionSettings, ...changes }
+}
 
 /** The pools of core whose connections may lead to a connection pooler (see pooler.ts), and how their settings differ. */
 export const poolSettings = {
@@ -122,11 +128,11 @@ export type PoolName = keyof typeof poolSettings
  * operator has chosen, come last and have priority.
  */
 export function startupOf(url: string, changes: SettingChanges = {}): { connectionString: string; options: string } {
-  const target = new URL(url)
+  const target = new URL(withoutSchema(url))
   const chosen = target.searchParams.get('options')
   // The driver would use the options of the URL in place of all others.
   target.searchParams.delete('options')
-  const settings = Object.entries({ ...sessionSettings, ...changes })
+  const settings = Object.entries(settingsOf(schemaOf(url), changes))
   const options = settings.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
   return { connectionString: target.href, options: [...options, ...(chosen === null ? [] : [chosen])].join(' ') }
 }

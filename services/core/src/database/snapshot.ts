@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg'
 import pg from 'pg'
+import { inSchema, schemaOf } from './schema.ts'
 import { requireOwnSession } from './session-checks.ts'
 import { markSession } from './session-marks.ts'
 import { type SettingChanges, startupOf } from './session-settings.ts'
@@ -44,10 +45,12 @@ export type SnapshotSource = { databaseUrl: string; chainKey: KeyObject }
  */
 export class Snapshot {
   readonly #client: pg.Client
+  readonly schema: string
   #cursors = 0
 
-  private constructor(client: pg.Client) {
+  private constructor(client: pg.Client, schema: string) {
     this.#client = client
+    this.schema = schema
   }
 
   /** @param signal closes the connection at once, even during a statement */
@@ -65,9 +68,9 @@ export class Snapshot {
     client.once('end', () => signal?.removeEventListener('abort', abandon))
     const opened = (async () => {
       await client.connect()
-      await requireOwnSession(client, snapshotSettings)
+      await requireOwnSession(client, databaseUrl, snapshotSettings)
       await markSession(client, chainKey)
-      return Snapshot.begin(client)
+      return Snapshot.begin(client, schemaOf(databaseUrl))
     })()
     try {
       return await Promise.race([opened, aborted])
@@ -79,13 +82,14 @@ export class Snapshot {
   }
 
   /** On a connection of the caller (see `snapshotClient`), who also ends the transaction, if not by `close`. */
-  static async begin(client: pg.Client): Promise<Snapshot> {
+  static async begin(client: pg.Client, schema: string): Promise<Snapshot> {
     await client.query('begin transaction isolation level repeatable read read only')
-    return new Snapshot(client)
+    return new Snapshot(client, schema)
   }
 
+  /** @param sql names the schema of the tables as `{schema}` */
   async rows(sql: string, values: unknown[] = []): Promise<TextRow[]> {
-    const query: QueryArrayConfig = { text: sql, values, rowMode: 'array', types: asText }
+    const query: QueryArrayConfig = { text: inSchema(sql, this.schema), values, rowMode: 'array', types: asText }
     const result: QueryArrayResult<TextRow> = await this.#client.query(query)
     return result.rows
   }

@@ -1,4 +1,5 @@
 import { Migration } from '@mikro-orm/migrations'
+import { inSchema } from '../schema.ts'
 import { access } from './initial/access.ts'
 import { audit } from './initial/audit.ts'
 import { guards } from './initial/guards.ts'
@@ -22,22 +23,23 @@ import { workspaces } from './initial/workspaces.ts'
  * The whole schema of the first release. PostgreSQL itself enforces the ledger's invariants, so neither a bug in core nor
  * somebody with the service role can break them.
  */
-export class Migration0001Initial extends Migration {
-  override up(): void {
-    const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
-    for (const part of [
-      guards,
-      workspaces,
-      access,
-      operators,
-      ...ledger,
-      webhooks,
-      audit,
-      verification,
-      monitoring,
-      refusals,
-      instances,
-    ])
-      this.addSql(part)
+export const initialMigration = (schema: string) =>
+  class extends Migration {
+    override up(): void {
+      const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
+      for (const part of [
+        guards,
+        workspaces,
+        access,
+        operators,
+        ...ledger,
+        webhooks,
+        audit,
+        verification,
+        monitoring,
+        refusals,
+        instances,
+      ])
+        this.addSql(inSchema(part, schema))
+    }
   }
-}

@@ -10,7 +10,7 @@ import {
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { retryUnavailable } from '../../../../../cli/processes/retry.ts'
-import { execute } from '../../../../../test/setup/database.ts'
+import { execute, schema } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
@@ -372,11 +372,11 @@ test('tables of the same name on the search path of the verifier hide nothing', 
   const tables = ['ledger', 'wallet', 'transfer']
   const views = tables.map(
     table => `
-      create table shown.saved_${table} as table public.${table};
+      create table shown.saved_${table} as table ${schema}.${table};
       create view shown.${table} as
         select * from shown.saved_${table} where current_setting('application_name') in ('core verify', 'core reads')
         union all
-        select * from public.${table} where current_setting('application_name') not in ('core verify', 'core reads')`,
+        select * from ${schema}.${table} where current_setting('application_name') not in ('core verify', 'core reads')`,
   )
   const database = new URL(system.database.ownerUrl).pathname.slice(1)
   await damage(`
@@ -384,7 +384,7 @@ test('tables of the same name on the search path of the verifier hide nothing', 
     ${views.join(';')};
     grant usage on schema shown to wallet_service;
     grant select on all tables in schema shown to wallet_service;
-    alter role wallet_service in database ${database} set search_path = shown, public;
+    alter role wallet_service in database ${database} set search_path = shown, ${schema};
     select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}' and pid <> pg_backend_pid();
     ${truncation(books)}`)
   const report = await until('core has connected again', () => check(lines, books).catch(() => false as const))

@@ -53,7 +53,7 @@ export function labelsOf({ name, bizId, status, frozenBy }: Labels): Labels {
 async function actionsOn(em: Em, chainKey: KeyObject, { workspaceId, id }: Wallet): Promise<AuditRow[]> {
   const actions = Object.keys(statusAfter)
   const rows = await em.execute<FoundAction[]>(
-    `select ${selectAction} from public.audit a
+    `select ${selectAction} from audit a
      where a.workspace_id = ? and a.target = ? and a.action in (${actions.map(() => '?').join(', ')})
      order by a.position`,
     [uuidFromId('workspace', workspaceId), id, ...actions],

@@ -152,14 +152,14 @@ type LogEnd = {
 /** The verification has shown that the positions have no gaps. */
 async function readLogEnd(em: Em, workspaceId: Id<'workspace'>): Promise<LogEnd> {
   const [row] = await em.execute<[LogEnd]>(
-    `with entry as (select position, mac, created_at from public.journal where workspace_id = ?),
+    `with entry as (select position, mac, created_at from journal where workspace_id = ?),
        last as (select * from entry order by position desc limit 1)
      select
-       ((select count(*) from public.transfer where workspace_id = ?) + (select count(*) from entry))::float8 as position,
+       ((select count(*) from transfer where workspace_id = ?) + (select count(*) from entry))::float8 as position,
        (select count(*) from entry)::float8 as "journalEntries",
        coalesce((select encode(mac, 'hex') from last), '') as "journalHead",
        (select ${isoTime('created_at')} from last) as "lastEntryAt",
-       (select count(*) from public.spending_limit
+       (select count(*) from spending_limit
         where workspace_id = ? and num_nonnulls(per_transfer, per_day) > 0)::float8 as limits,
        ${isoTime('clock_timestamp()')} as now`,
     Array(3).fill(uuidFromId('workspace', workspaceId)),
@@ -258,15 +258,15 @@ function compareWallets(em: Em, workspaceId: Id<'workspace'>, after: string | nu
          'heldUntil', ${isoTime('case when h.expires_at is not null then least(w.held_until, h.expires_at) end')},
          'holdCount', h.found) as expected
      from (
-       select * from public.wallet where workspace_id = ? and id > ? order by id limit ${walletsPerStep}) w
+       select * from wallet where workspace_id = ? and id > ? order by id limit ${walletsPerStep}) w
      left join lateral (
        select sequence, balance_after, order_count, mac, created_at, transfer_id
-       from public.flow f where f.workspace_id = w.workspace_id and f.wallet_id = w.id order by sequence desc limit 1
+       from flow f where f.workspace_id = w.workspace_id and f.wallet_id = w.id order by sequence desc limit 1
      ) f on true
      cross join lateral (
        select count(*) as found, coalesce(sum(remaining) filter (where status = 'OPEN'), 0) as held,
          min(expires_at) filter (where status = 'OPEN') as expires_at
-       from public.hold h where h.workspace_id = w.workspace_id and h.wallet_id = w.id
+       from hold h where h.workspace_id = w.workspace_id and h.wallet_id = w.id
      ) h
      order by w.id`,
     [uuidFromId('workspace', workspaceId), after ?? '00000000-0000-0000-0000-000000000000'],

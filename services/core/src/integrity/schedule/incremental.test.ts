@@ -3,7 +3,7 @@ import { uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
-import { connect } from '../../../../../test/setup/database.ts'
+import { connect, schema } from '../../../../../test/setup/database.ts'
 import { transact } from '../../database/orm.ts'
 import { BaselineDigest, type VerifiedEnd } from '../verify/baseline.ts'
 import { verifyLedger } from '../verify/verify.ts'
@@ -220,7 +220,7 @@ test('random changes of every row that it reads are found', { timeout: 240_000 }
   await operate(30)
   const { rows: columns } = await owner.query<{ table: string; column: string; type: string }>(
     `select table_name as table, column_name as column, data_type as type from information_schema.columns
-     where table_schema = 'public' and table_name = any ($1) order by 1, 2`,
+     where table_schema = '${schema}' and table_name = any ($1) order by 1, 2`,
     [Object.keys(promised)],
   )
   const unnoticed: string[] = []

@@ -29,7 +29,7 @@ export async function withVerificationLock(
   client.once('end', () => lost.abort(new Error('the connection that holds the lock of verifications was lost')))
   try {
     await client.connect()
-    await requireOwnSession(client, snapshotSettings)
+    await requireOwnSession(client, source.databaseUrl, snapshotSettings)
     await markSession(client, source.chainKey)
     // With the default isolation, it keeps no rows that were replaced.
     await client.query('begin')

@@ -3,11 +3,11 @@ import { runIn } from '../../database/run.ts'
 import { statement } from '../../database/statement.ts'
 import type { VerifiedEnd } from '../verify/baseline.ts'
 
-const removeEndsStatement = statement('remove-verified-ledgers', 'delete from public.verified_ledger')
+const removeEndsStatement = statement('remove-verified-ledgers', 'delete from verified_ledger')
 
 const insertEndsStatement = statement(
   'insert-verified-ledgers',
-  'insert into public.verified_ledger select * from json_populate_recordset(null::public.verified_ledger, $1::json)',
+  'insert into verified_ledger select * from json_populate_recordset(null::verified_ledger, $1::json)',
 )
 
 /** Rows of one INSERT. */

@@ -17,8 +17,8 @@ const readAuditRow = arrayReader(storedAuditColumns, ['id', ...Object.keys(store
 function auditSql(extent: Extent): string {
   const actions =
     extent === 'WHOLE'
-      ? 'public.audit'
-      : `(select * from public.audit where action not in ${fundingActions} union all select * from ${fundingOf(extent)} funding)`
+      ? '{schema}.audit'
+      : `(select * from {schema}.audit where action not in ${fundingActions} union all select * from ${fundingOf(extent)} funding)`
   return `
     select a.id, ${selectColumns(storedAuditColumns, 'a')}
     from ${actions} a where $1::uuid is null or a.workspace_id = $1

@@ -23,7 +23,7 @@ type Action = { action: AuditAction; target: string; after: State }
 type AuditedRows = {
   rule: LedgerRule
   actions: readonly AuditAction[]
-  /** SQL: the public ID of the row that an action in `public.audit` is about. */
+  /** SQL: the public ID of the row that an action in `{schema}.audit` is about. */
   idInAudit: string
   /** Workspace, ID and the columns that `stored` reads, in the order of workspace and ID. */
   sql: string
@@ -63,7 +63,7 @@ function rowsOf<Of extends Columns>({ table, columns, ...given }: RowsWithColumn
     ...given,
     sql: `
       select ${workspace}, ${id}, ${selectColumns(columns, 't')}
-      from public.${table} t where ${where} order by ${order}`,
+      from {schema}.${table} t where ${where} order by ${order}`,
     stored: found => Object.fromEntries(Object.entries(read(found)).map(([name, value]) => [name, inAudit(value)])),
   }
 }
@@ -84,7 +84,7 @@ const workspaces: AuditedRows = {
   idInAudit: 'target',
   sql: `
     select w.id, w.id, w.name, w.deleted_at is null, coalesce(l.status <> 'CLOSED', w.deleted_at is null)
-    from public.workspace w left join public.ledger l on l.workspace_id = w.id
+    from {schema}.workspace w left join {schema}.ledger l on l.workspace_id = w.id
     where $1::uuid is null or w.id = $1 order by w.id`,
   publicId: id => publicId('workspace', id),
   idName: null,
@@ -105,7 +105,7 @@ const members: AuditedRows = {
   idInAudit: 'target',
   sql: `
     select workspace_id, user_id, removed_at is null
-    from public.member where ${isInScope} order by workspace_id, user_id`,
+    from {schema}.member where ${isInScope} order by workspace_id, user_id`,
   publicId: userId => `${userId}`,
   idName: 'userId',
   audited: ({ action }) => ({ status: action === 'member.add' ? 'member' : 'removed' }),
@@ -238,7 +238,7 @@ async function compare(audited: AuditedRows, { snapshot, workspaceId, findings, 
   const { actions: names, idInAudit, sql } = audited
   const actionSql = `
     select workspace_id, ${idInAudit}, action, target, after
-    from ${audited.rule === 'transfer-audit' ? fundingOf(extent) : `(select * from public.audit where action not in ${fundingActions})`} a
+    from ${audited.rule === 'transfer-audit' ? fundingOf(extent) : `(select * from {schema}.audit where action not in ${fundingActions})`} a
     where action = any ($2) and ${isInScope}
     order by workspace_id, (${idInAudit}) collate "C", position`
   const actions = new Lookahead(snapshot.batches(actionSql, [workspaceId, names], auditRowsPerFetch))

@@ -47,7 +47,7 @@ export async function readBaseline(snapshot: Snapshot, digest: string): Promise<
   const sql = `
     select workspace_id, position, order_count, posted_at, encode(journal_head, 'hex'), audit_position,
       encode(audit_mac, 'hex'), encode(wallets, 'hex'), encode(audit, 'hex')
-    from public.verified_ledger order by workspace_id`
+    from {schema}.verified_ledger order by workspace_id`
   const baseline = new Map<string, VerifiedEnd>()
   const found = new BaselineDigest()
   for await (const rows of snapshot.batches(sql))
@@ -145,7 +145,7 @@ export async function* endsOf({
   const sql = `
     select coalesce(l.workspace_id, h.workspace_id), coalesce(l.position, 0), coalesce(l.order_count, 0), l.last_posted_at,
       coalesce(encode(l.journal_head, 'hex'), ''), coalesce(h.position, 0), coalesce(encode(h.mac, 'hex'), '')
-    from public.ledger l full join public.audit_head h on h.workspace_id = l.workspace_id
+    from {schema}.ledger l full join {schema}.audit_head h on h.workspace_id = l.workspace_id
     order by 1`
   for await (const rows of snapshot.batches(sql))
     yield rows.map(row => {

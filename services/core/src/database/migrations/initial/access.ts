@@ -28,7 +28,7 @@ export const access = `
     if new.revision <> old.revision + 1 then
       raise exception 'the access revision must rise by one' using errcode = 'restrict_violation';
     end if;
-    insert into public.access_change (revision) values (new.revision);
+    insert into {schema}.access_change (revision) values (new.revision);
     return new;
   end $$;
   create trigger access_change_is_recorded before update on access_revision for each row
@@ -66,7 +66,7 @@ export const access = `
   create function check_access_revision() returns trigger language plpgsql
     set search_path = pg_catalog, pg_temp as $$
   begin
-    if new.access_revision > (select revision from public.access_revision) then
+    if new.access_revision > (select revision from {schema}.access_revision) then
       raise exception 'access revision % does not exist yet', new.access_revision using errcode = 'restrict_violation';
     end if;
     return new;

@@ -56,11 +56,11 @@ export const audit = `
     returns table (workspace_id uuid, "position" bigint, mac bytea, now timestamptz) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    insert into public.audit_head select distinct w, 0, ''::bytea from unnest(workspaces) w
-      where w = '00000000-0000-0000-0000-000000000000' or (select true from public.workspace where id = w limit 1)
+    insert into {schema}.audit_head select distinct w, 0, ''::bytea from unnest(workspaces) w
+      where w = '00000000-0000-0000-0000-000000000000' or (select true from {schema}.workspace where id = w limit 1)
       order by w on conflict do nothing;
     return query select h.workspace_id, h.position, h.mac, date_trunc('milliseconds', clock_timestamp())
-      from (select * from public.audit_head a where a.workspace_id = any (workspaces)
+      from (select * from {schema}.audit_head a where a.workspace_id = any (workspaces)
         order by a.workspace_id for no key update) h;
   end $$;
 
@@ -71,7 +71,7 @@ export const audit = `
     if new.at not between transaction_timestamp() - interval '1 min' and clock_timestamp() + interval '1 min' then
       raise exception 'the time of an audit action must be the time of its transaction' using errcode = 'restrict_violation';
     end if;
-    update public.audit_head set position = new.position, mac = new.mac
+    update {schema}.audit_head set position = new.position, mac = new.mac
       where workspace_id = coalesce(new.workspace_id, '00000000-0000-0000-0000-000000000000')
         and position = new.position - 1;
     if not found then

@@ -18,14 +18,14 @@ export const holdChanges = `
     found_count bigint;
     changed_holds bigint;
   begin
-    update public.ledger l
+    update {schema}.ledger l
     set position = n.position, journal_head = n.journal_head, hold_count = n.hold_count, last_posted_at = n.at,
       revision = l.revision + 1, mac = n.mac
     from jsonb_to_recordset(ledgers) as n (workspace_id uuid, old_mac bytea, at timestamptz, position bigint,
         journal_head bytea, hold_count bigint, mac bytea)
-    cross join lateral (select row.ctid from public.ledger row where row.workspace_id = n.workspace_id limit 1) found
+    cross join lateral (select row.ctid from {schema}.ledger row where row.workspace_id = n.workspace_id limit 1) found
     where l.ctid = found.ctid and l.status = 'OPEN' and l.mac = n.old_mac
-      and public.is_now(n.at, l.last_posted_at)
+      and {schema}.is_now(n.at, l.last_posted_at)
       and n.position = l.position + (
         select count(*) from jsonb_to_recordset(events) as e (workspace_id uuid) where e.workspace_id = n.workspace_id)
       and n.hold_count = l.hold_count + (
@@ -33,35 +33,35 @@ export const holdChanges = `
         where h.workspace_id = n.workspace_id and h.old_mac is null);
     get diagnostics found_count = row_count;
     if found_count <> jsonb_array_length(ledgers) then
-      perform public.refuse_write('a change of holds');
+      perform {schema}.refuse_write('a change of holds');
     end if;
 
     with updated as (
-      update public.hold h
+      update {schema}.hold h
       set captured = n.captured, remaining = n.remaining, status = n.status, updated_at = n.updated_at,
         revision = h.revision + 1, mac = n.mac
       from jsonb_to_recordset(holds) as n (workspace_id uuid, id uuid, captured numeric, remaining numeric, status text,
           updated_at timestamptz, old_mac bytea, mac bytea)
-      cross join lateral (select row.ctid from public.hold row
+      cross join lateral (select row.ctid from {schema}.hold row
         where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
       where h.ctid = found.ctid and h.mac = n.old_mac
       returning h.workspace_id, h.wallet_id, new.remaining - old.remaining as change, 0 as added),
     inserted as (
-      insert into public.hold
+      insert into {schema}.hold
         select n.* from jsonb_array_elements(holds) as given (hold),
-          jsonb_populate_record(null::public.hold, given.hold || '{"revision": 1}') n
+          jsonb_populate_record(null::{schema}.hold, given.hold || '{"revision": 1}') n
         where given.hold ->> 'old_mac' is null
       returning workspace_id, wallet_id, remaining as change, 1 as added),
     changed as (
       select workspace_id, wallet_id, sum(change) as change, sum(added) as added, count(*) as holds
       from (table updated union all table inserted) h group by workspace_id, wallet_id),
     held as (
-      update public.wallet w
+      update {schema}.wallet w
       set held = n.held, held_until = n.held_until, hold_count = n.hold_count, revision = w.revision + 1, mac = n.mac
       from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, old_mac bytea, held numeric,
           held_until timestamptz, hold_count bigint, mac bytea)
         left join changed c on c.workspace_id = n.workspace_id and c.wallet_id = n.id
-        cross join lateral (select row.ctid from public.wallet row
+        cross join lateral (select row.ctid from {schema}.wallet row
           where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
       where w.ctid = found.ctid and w.mac = n.old_mac
         and w.held + coalesce(c.change, 0) = n.held and w.hold_count + coalesce(c.added, 0) = n.hold_count
@@ -73,14 +73,14 @@ export const holdChanges = `
       where n.workspace_id not in (select l.workspace_id from jsonb_to_recordset(ledgers) as l (workspace_id uuid))
     ) or exists (
       select from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, held_until timestamptz), lateral (
-        select from public.hold h
+        select from {schema}.hold h
         where h.workspace_id = n.workspace_id and h.wallet_id = n.id and h.status = 'OPEN' and h.expires_at < n.held_until
         order by h.expires_at limit 1) earlier)
     then
-      perform public.refuse_write('a change of holds');
+      perform {schema}.refuse_write('a change of holds');
     end if;
 
-    insert into public.journal (workspace_id, position, order_count, id, type, wallet_id, hold_id, captured, remaining,
+    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, hold_id, captured, remaining,
         status, actor, request_id, client_address, created_at, mac)
       select e.workspace_id, e.position, l.order_count, e.id, e.type, h.wallet_id, h.id, e.captured, e.remaining, e.status,
         e.actor, e.request_id, e.client_address, l.last_posted_at, e.mac
@@ -91,15 +91,15 @@ export const holdChanges = `
             captured numeric, remaining numeric, status text, actor text, request_id text, client_address text,
             mac bytea)) e
         cross join lateral (
-          select * from public.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
+          select * from {schema}.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
           limit 1) l
         cross join lateral (
-          select * from public.hold row
+          select * from {schema}.hold row
           where row.workspace_id = e.workspace_id and row.id between e.hold_id and e.hold_id order by row.id limit 1) h
       where e.type like 'hold.%';
     get diagnostics found_count = row_count;
     if found_count <> jsonb_array_length(events) then
-      perform public.refuse_write('an event of a hold');
+      perform {schema}.refuse_write('an event of a hold');
     end if;
   end $$;
 `

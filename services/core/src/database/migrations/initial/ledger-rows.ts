@@ -13,15 +13,15 @@ export const ledgerRows = `
   $$;
 
   -- Locks ledgers until the transaction ends, in one order everywhere.
-  create function lock_ledgers(workspaces uuid[]) returns table (locked public.ledger, version xid) language sql
+  create function lock_ledgers(workspaces uuid[]) returns table (locked {schema}.ledger, version xid) language sql
     security definer set search_path = pg_catalog, pg_temp as $$
-    select l, l.xmin from public.ledger l where l.workspace_id = any (workspaces) order by l.workspace_id for no key update
+    select l, l.xmin from {schema}.ledger l where l.workspace_id = any (workspaces) order by l.workspace_id for no key update
   $$;
 
   -- Those of these ledgers that nobody has locked at this moment.
   create function lockable_ledgers(workspaces uuid[]) returns setof uuid language sql
     security definer set search_path = pg_catalog, pg_temp as $$
-    select l.workspace_id from public.ledger l where l.workspace_id = any (workspaces) for no key update skip locked
+    select l.workspace_id from {schema}.ledger l where l.workspace_id = any (workspaces) for no key update skip locked
   $$;
 
   create function refuse_write(what text) returns void language plpgsql as $$
@@ -34,10 +34,10 @@ export const ledgerRows = `
   create function open_ledger(workspace uuid, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    if public.is_now(at, '-infinity') is not true then
-      perform public.refuse_write('a new ledger');
+    if {schema}.is_now(at, '-infinity') is not true then
+      perform {schema}.refuse_write('a new ledger');
     end if;
-    insert into public.ledger (workspace_id, last_posted_at, revision, mac) values (workspace, at, 1, new_mac);
+    insert into {schema}.ledger (workspace_id, last_posted_at, revision, mac) values (workspace, at, 1, new_mac);
   end $$;
 
   -- A new, empty wallet: a numbered one, which is the next of its ledger and an event (entry), or a hidden one (entry null).
@@ -45,23 +45,23 @@ export const ledgerRows = `
     wallet_currency text, at timestamptz, new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    update public.ledger l
+    update {schema}.ledger l
     set wallet_count = coalesce(wallet_number, l.wallet_count), last_posted_at = at, revision = l.revision + 1,
       mac = new_ledger_mac, position = case when entry is null then l.position else (entry ->> 'position')::bigint end,
       journal_head = case when entry is null then l.journal_head else (entry ->> 'mac')::bytea end
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
       and (wallet_number is null) = (entry is null)
       and (wallet_number is null
         or wallet_number = l.wallet_count + 1 and (entry ->> 'position')::bigint = l.position + 1);
     if not found then
-      perform public.refuse_write('a new wallet');
+      perform {schema}.refuse_write('a new wallet');
     end if;
-    insert into public.wallet (workspace_id, id, number, kind, biz_id, name, currency, status, created_at, updated_at,
+    insert into {schema}.wallet (workspace_id, id, number, kind, biz_id, name, currency, status, created_at, updated_at,
         revision, mac)
       values (workspace, wallet, wallet_number, case when entry is null then 'EXTERNAL' else 'CUSTOMER' end, wallet_biz_id,
         wallet_name, wallet_currency, 'ACTIVE', at, at, 1, new_mac);
     if entry is not null then
-      perform public.append_wallet_event(workspace, wallet, at, entry);
+      perform {schema}.append_wallet_event(workspace, wallet, at, entry);
     end if;
   end $$;
 
@@ -70,39 +70,39 @@ export const ledgerRows = `
     new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    update public.ledger l
+    update {schema}.ledger l
     set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac, position = (entry ->> 'position')::bigint,
       journal_head = (entry ->> 'mac')::bytea
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
       and (entry ->> 'position')::bigint = l.position + 1;
     if not found then
-      perform public.refuse_write('a change of a wallet');
+      perform {schema}.refuse_write('a change of a wallet');
     end if;
-    update public.wallet w
+    update {schema}.wallet w
     set status = new_status, frozen_by = new_frozen_by, updated_at = at, revision = w.revision + 1, mac = new_mac
     where w.workspace_id = workspace and w.id = wallet and w.kind = 'CUSTOMER' and w.status <> 'CLOSED'
       and row (w.status, w.frozen_by) is distinct from row (new_status, new_frozen_by);
     if not found then
-      perform public.refuse_write('a change of a wallet');
+      perform {schema}.refuse_write('a change of a wallet');
     end if;
-    perform public.append_wallet_event(workspace, wallet, at, entry);
+    perform {schema}.append_wallet_event(workspace, wallet, at, entry);
   end $$;
 
   -- An event that has led to the status of the wallet.
   create function append_wallet_event(workspace uuid, wallet uuid, at timestamptz, entry jsonb) returns void
     language plpgsql set search_path = pg_catalog, pg_temp as $$
   begin
-    insert into public.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
+    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
         client_address, created_at, mac)
       select workspace, j.position, l.order_count, j.id, j.type, wallet, w.status, j.actor, j.request_id, j.client_address,
         at, j.mac
       from jsonb_to_record(entry) as j (position bigint, id uuid, type text, actor text, request_id text,
-          client_address text, mac bytea), public.ledger l, public.wallet w
+          client_address text, mac bytea), {schema}.ledger l, {schema}.wallet w
       where l.workspace_id = workspace and w.workspace_id = workspace and w.id = wallet
         and (j.type, w.status) in (('wallet.created', 'ACTIVE'), ('wallet.frozen', 'FROZEN'), ('wallet.unfrozen', 'ACTIVE'),
           ('wallet.closed', 'CLOSED'));
     if not found then
-      perform public.refuse_write('an event of a wallet');
+      perform {schema}.refuse_write('an event of a wallet');
     end if;
   end $$;
 
@@ -112,13 +112,13 @@ export const ledgerRows = `
     returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    perform from public.ledger l where l.workspace_id = workspace for no key update;
-    update public.ledger l set status = new_status, halt_reason = new_reason, revision = l.revision + 1, mac = new_mac
+    perform from {schema}.ledger l where l.workspace_id = workspace for no key update;
+    update {schema}.ledger l set status = new_status, halt_reason = new_reason, revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status <> new_status
       and (l.status <> 'CLOSED' or (new_status = 'HALTED'
-        and exists (select from public.workspace w where w.id = workspace and w.deleted_at is null)));
+        and exists (select from {schema}.workspace w where w.id = workspace and w.deleted_at is null)));
     if not found then
-      perform public.refuse_write('a change of a ledger');
+      perform {schema}.refuse_write('a change of a ledger');
     end if;
   end $$;
 
@@ -128,21 +128,21 @@ export const ledgerRows = `
     new_name text, new_biz_id text, new_status text, new_frozen_by text, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    perform from public.ledger l where l.workspace_id = workspace and l.status = 'HALTED' for no key update;
+    perform from {schema}.ledger l where l.workspace_id = workspace and l.status = 'HALTED' for no key update;
     if not found
       or row (new_balance, new_sequence, new_order_count, new_head) is distinct from coalesce(
-        (select row (f.balance_after, f.sequence, f.order_count, f.mac) from public.flow f
+        (select row (f.balance_after, f.sequence, f.order_count, f.mac) from {schema}.flow f
          where f.workspace_id = workspace and f.wallet_id = wallet order by f.sequence desc limit 1),
         row (0::numeric, 0::bigint, 0::bigint, ''::bytea))
       or (select new_hold_count = count(*)
           and new_held = coalesce(sum(h.remaining) filter (where h.status = 'OPEN'), 0)
           and coalesce(new_held_until <= min(h.expires_at) filter (where h.status = 'OPEN'),
             new_held_until is null and new_held = 0)
-        from public.hold h where h.workspace_id = workspace and h.wallet_id = wallet) is not true
+        from {schema}.hold h where h.workspace_id = workspace and h.wallet_id = wallet) is not true
     then
-      perform public.refuse_write('a repair of a wallet');
+      perform {schema}.refuse_write('a repair of a wallet');
     end if;
-    update public.wallet w set balance = new_balance, sequence = new_sequence, order_count = new_order_count,
+    update {schema}.wallet w set balance = new_balance, sequence = new_sequence, order_count = new_order_count,
       head = new_head, held = new_held, held_until = new_held_until, hold_count = new_hold_count, name = new_name,
       biz_id = new_biz_id, status = new_status, frozen_by = new_frozen_by, revision = w.revision + 1, mac = new_mac
     where w.workspace_id = workspace and w.id = wallet;
@@ -153,22 +153,22 @@ export const ledgerRows = `
     new_limit_count bigint, new_position bigint, new_journal_head bytea, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    update public.ledger l set wallet_count = new_wallet_count, order_count = new_order_count,
+    update {schema}.ledger l set wallet_count = new_wallet_count, order_count = new_order_count,
       hold_count = new_hold_count, limit_count = new_limit_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
       revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock_timestamp()
-      and new_wallet_count = (select count(w.number) from public.wallet w where w.workspace_id = workspace)
+      and new_wallet_count = (select count(w.number) from {schema}.wallet w where w.workspace_id = workspace)
       and new_order_count = (
-        select count(*) from public.transfer t where t.workspace_id = workspace and t.type = 'TRANSFER')
-      and new_hold_count = (select count(*) from public.hold h where h.workspace_id = workspace)
-      and new_limit_count = (select count(*) from public.spending_limit s
+        select count(*) from {schema}.transfer t where t.workspace_id = workspace and t.type = 'TRANSFER')
+      and new_hold_count = (select count(*) from {schema}.hold h where h.workspace_id = workspace)
+      and new_limit_count = (select count(*) from {schema}.spending_limit s
         where s.workspace_id = workspace and num_nonnulls(s.per_transfer, s.per_day) > 0)
-      and new_position = (select count(*) from public.transfer t where t.workspace_id = workspace)
-        + (select count(*) from public.journal j where j.workspace_id = workspace)
+      and new_position = (select count(*) from {schema}.transfer t where t.workspace_id = workspace)
+        + (select count(*) from {schema}.journal j where j.workspace_id = workspace)
       and new_journal_head = coalesce(
-        (select j.mac from public.journal j where j.workspace_id = workspace order by j.position desc limit 1), '');
+        (select j.mac from {schema}.journal j where j.workspace_id = workspace order by j.position desc limit 1), '');
     if not found then
-      perform public.refuse_write('a repair of a ledger');
+      perform {schema}.refuse_write('a repair of a ledger');
     end if;
   end $$;
 `

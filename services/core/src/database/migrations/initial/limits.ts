@@ -37,14 +37,14 @@ export const limits = `
     new_limit_count bigint, new_ledger_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    update public.ledger l
+    update {schema}.ledger l
     set limit_count = new_limit_count, last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and public.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
       and new_counted_from <= l.position;
     if not found then
-      perform public.refuse_write('a limit');
+      perform {schema}.refuse_write('a limit');
     end if;
-    insert into public.spending_limit as s (workspace_id, subject, currency, per_transfer, per_day, day, spent,
+    insert into {schema}.spending_limit as s (workspace_id, subject, currency, per_transfer, per_day, day, spent,
         counted_from, created_at, updated_at, revision, mac)
       values (workspace, limit_subject, limit_currency, new_per_transfer, new_per_day, new_day, new_spent,
         new_counted_from, at, at, 1, new_mac)
@@ -52,10 +52,10 @@ export const limits = `
         set per_transfer = excluded.per_transfer, per_day = excluded.per_day, day = excluded.day, spent = excluded.spent,
           counted_from = excluded.counted_from, updated_at = at, revision = s.revision + 1, mac = excluded.mac;
     if new_limit_count is distinct from (
-      select count(*) from public.spending_limit s
+      select count(*) from {schema}.spending_limit s
       where s.workspace_id = workspace and num_nonnulls(s.per_transfer, s.per_day) > 0)
     then
-      perform public.refuse_write('a limit');
+      perform {schema}.refuse_write('a limit');
     end if;
   end $$;
 
@@ -66,18 +66,18 @@ export const limits = `
   declare
     found_count bigint;
   begin
-    update public.spending_limit s
+    update {schema}.spending_limit s
     set day = n.day, spent = n.spent, revision = s.revision + 1, mac = n.mac
     from jsonb_to_recordset(limits) as n (workspace_id uuid, subject text, currency text, old_mac bytea, day date,
         spent numeric, mac bytea)
-    cross join lateral (select row.ctid from public.spending_limit row
+    cross join lateral (select row.ctid from {schema}.spending_limit row
       where row.workspace_id = n.workspace_id and row.subject = n.subject and row.currency = n.currency limit 1) found
     where s.ctid = found.ctid and s.mac = n.old_mac
       and num_nonnulls(s.per_transfer, s.per_day) > 0 and (n.day > s.day or n.day = s.day and n.spent >= s.spent)
       and n.spent <= coalesce(s.per_day, 'Infinity');
     get diagnostics found_count = row_count;
     if found_count <> jsonb_array_length(limits) then
-      perform public.refuse_write('a sum of a limit');
+      perform {schema}.refuse_write('a sum of a limit');
     end if;
   end $$;
 `

@@ -63,12 +63,12 @@ export const posting = `
     -- In one order everywhere.
     select count(distinct workspace_id), array_agg(l.order_count order by n.place), array_agg(l.position order by n.place)
     into found_count, ledger_orders, at_position
-    from (select l.workspace_id, l.status, l.xmin, l.mac, l.last_posted_at, l.order_count, l.position from public.ledger l
+    from (select l.workspace_id, l.status, l.xmin, l.mac, l.last_posted_at, l.order_count, l.position from {schema}.ledger l
         where l.workspace_id = any (ledger_ids) order by l.workspace_id for no key update) l
       join unnest(ledger_ids, ledger_versions, old_ledger_macs, posted_at) with ordinality
         as n (workspace_id, version, mac, posted_at, place) using (workspace_id)
     where l.status = 'OPEN' and l.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid) and l.mac = n.mac
-      and public.is_now(n.posted_at, l.last_posted_at);
+      and {schema}.is_now(n.posted_at, l.last_posted_at);
     if found_count is distinct from cardinality(ledger_ids) or clock_timestamp() > not_after then
       if not_after is not null then
         return;
@@ -77,13 +77,13 @@ export const posting = `
     end if;
 
     with updated as (
-      update public.wallet w
+      update {schema}.wallet w
       set balance = n.balance, sequence = n.sequence, order_count = n.order_count, head = n.head,
         updated_at = posted_at[n.ledger], revision = w.revision + 1, mac = n.mac
       from unnest(wallet_ledgers, wallet_ids, wallet_versions, old_wallet_macs, balances, sequences, wallet_orders, heads,
           wallet_macs) with ordinality
         as n (ledger, id, version, old_mac, balance, sequence, order_count, head, mac, place)
-      cross join lateral (select row.ctid from public.wallet row
+      cross join lateral (select row.ctid from {schema}.wallet row
         where row.workspace_id = ledger_ids[n.ledger] and row.id between n.id and n.id order by row.id limit 1) found
       where w.ctid = found.ctid and w.mac = n.old_mac and w.status = 'ACTIVE'
         and w.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid)
@@ -140,11 +140,11 @@ export const posting = `
       select from unnest(ledgers, sources, source_sequences, targets, target_sequences)
           as p (ledger, source, source_sequence, target, target_sequence),
         lateral (
-          (select from public.transfer t where t.workspace_id = ledger_ids[p.ledger]
+          (select from {schema}.transfer t where t.workspace_id = ledger_ids[p.ledger]
             and t.target_wallet_id = wallet_ids[p.source] and t.target_sequence >= p.source_sequence
             order by t.target_sequence limit 1)
           union all
-          (select from public.transfer t where t.workspace_id = ledger_ids[p.ledger]
+          (select from {schema}.transfer t where t.workspace_id = ledger_ids[p.ledger]
             and t.source_wallet_id = wallet_ids[p.target] and t.source_sequence >= p.target_sequence
             order by t.source_sequence limit 1)) taken)
     then
@@ -152,15 +152,15 @@ export const posting = `
         using errcode = 'unique_violation', constraint = 'entry_sequence';
     end if;
 
-    update public.ledger l
+    update {schema}.ledger l
     set order_count = n.order_count, position = n.position, last_posted_at = n.posted_at, revision = l.revision + 1,
       mac = n.mac
     from unnest(ledger_ids, posted_at, order_counts, ledger_positions, ledger_macs)
       as n (workspace_id, posted_at, order_count, position, mac)
-    cross join lateral (select row.ctid from public.ledger row where row.workspace_id = n.workspace_id limit 1) found
+    cross join lateral (select row.ctid from {schema}.ledger row where row.workspace_id = n.workspace_id limit 1) found
     where l.ctid = found.ctid;
 
-    insert into public.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
+    insert into {schema}.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
       hold_id, hold_remaining, reverses_id, reversed_total, batch_id, actor, request_id, client_address, created_at,
       source_wallet_id, source_sequence, source_order_count, source_balance, source_mac, target_wallet_id, target_sequence,
       target_order_count, target_balance, target_mac)
@@ -199,7 +199,7 @@ export const posting = `
   #variable_conflict use_variable
   begin
     perform set_config('application_name', name, true);
-    update public.ledger l
+    update {schema}.ledger l
     set order_count = ledger_orders, position = ledger_position, last_posted_at = posted_at, revision = l.revision + 1,
       mac = ledger_mac
     where l.workspace_id = workspace and l.status = 'OPEN' and l.xmin = ledger_version and l.mac = old_ledger_mac
@@ -215,7 +215,7 @@ export const posting = `
       raise exception 'post_transfer rejects this transfer: it is too late' using errcode = 'serialization_failure';
     end if;
 
-    update public.wallet w
+    update {schema}.wallet w
     set balance = source_balance, sequence = source_sequence, order_count = source_orders, head = source_head,
       updated_at = posted_at, revision = w.revision + 1, mac = source_mac
     where w.workspace_id = workspace and w.id = source and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
@@ -223,9 +223,9 @@ export const posting = `
       and w.balance - amount = source_balance and source_balance >= 0 and w.sequence + 1 = source_sequence
       and w.order_count + 1 = source_orders;
     if not found then
-      perform public.refuse_write('a transfer');
+      perform {schema}.refuse_write('a transfer');
     end if;
-    update public.wallet w
+    update {schema}.wallet w
     set balance = target_balance, sequence = target_sequence, order_count = target_orders, head = target_head,
       updated_at = posted_at, revision = w.revision + 1, mac = target_mac
     where w.workspace_id = workspace and w.id = target and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
@@ -233,10 +233,10 @@ export const posting = `
       and w.balance + amount = target_balance and w.sequence + 1 = target_sequence
       and w.order_count + 1 = target_orders;
     if not found then
-      perform public.refuse_write('a transfer');
+      perform {schema}.refuse_write('a transfer');
     end if;
 
-    insert into public.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
+    insert into {schema}.transfer (workspace_id, id, position, order_count, type, biz_id, reference, amount, currency, remark,
       actor, request_id, client_address, created_at, source_wallet_id, source_sequence, source_order_count, source_balance,
       source_mac, target_wallet_id, target_sequence, target_order_count, target_balance, target_mac)
     values (workspace, post_transfer.id, ledger_position, ledger_orders, 'TRANSFER', post_transfer.biz_id,

@@ -12,8 +12,16 @@ class Surroundings {
   readonly #types: Map<Text, Text>
   readonly #arrays: Set<Text>
   readonly database: Text
+  readonly #schema: string
 
-  private constructor(schemas: TextRow[], relations: TextRow[], types: TextRow[], databases: TextRow[]) {
+  private constructor(
+    schemas: TextRow[],
+    relations: TextRow[],
+    types: TextRow[],
+    databases: TextRow[],
+    schema: string,
+  ) {
+    this.#schema = schema
     this.#schemas = new Map(schemas.map(([oid, name]) => [oid!, name!]))
     this.#relations = new Map(relations.map(([oid, schema, kind]) => [oid!, { schema: schema!, kind: kind! }]))
     this.#catalogs = new Map(relations.filter(([oid]) => isBuiltin(oid!)).map(([oid, , , name]) => [name!, oid!]))
@@ -28,12 +36,13 @@ class Surroundings {
       await snapshot.rows('select oid, relnamespace, relkind, relname from pg_catalog.pg_class'),
       await snapshot.rows('select oid, typnamespace, typarray from pg_catalog.pg_type'),
       await snapshot.rows('select oid, datname, current_database() from pg_catalog.pg_database'),
+      snapshot.schema,
     )
   }
 
   catalog = (name: string) => this.#catalogs.get(name)
   /** Whether a name without a schema can mean an object of this schema. */
-  isSearched = (schema: Text) => schema === pgCatalog || this.#schemas.get(schema) === 'public'
+  isSearched = (schema: Text) => schema === pgCatalog || this.#schemas.get(schema) === this.#schema
   isSearchedRelation = (oid: Text) => this.isSearched(this.#relations.get(oid)?.schema ?? null)
   /** Whether statements can have values of this type. */
   isUsedType = (oid: Text) => isBuiltin(oid) || this.isSearched(this.#types.get(oid) ?? null)
@@ -52,7 +61,7 @@ const ofBuiltin: Kind[2] = (_, oid) => isBuiltin(oid!)
 const comparing = ['403', '405']
 
 const kinds: Kind[] = [
-  // Those in the schema public are compared with those that the migrations create, as are the rules and triggers of its tables.
+  // Those in the schema of the tables are compared with those that the migrations create, as are the rules and triggers of its tables.
   ['pg_class', 'relnamespace', inPgCatalog],
   ['pg_proc', 'pronamespace', inPgCatalog],
   ['pg_rewrite', 'ev_class', ofBuiltin],

@@ -1,9 +1,10 @@
 import { countViolations } from '@workspace-wallet/contract'
 import pg, { type Client, type CustomTypesConfig } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connect, createTestDatabase, query, type TestDatabase } from '../../../../../../test/setup/database.ts'
+import { connect, createTestDatabase, query, schema, type TestDatabase } from '../../../../../../test/setup/database.ts'
+import { inSchema } from '../../../database/schema.ts'
 import { Findings } from '../findings/findings.ts'
-import { checkCatalog, readCatalog } from './catalog.ts'
+import { type Catalog, checkCatalog, readCatalog } from './catalog.ts'
 import { readNotes } from './notes.ts'
 import { checkRoles } from './roles.ts'
 import { checkUnaltered, readCatalogVersion } from './unaltered.ts'
@@ -21,12 +22,18 @@ afterAll(async () => {
 })
 
 const types = { getTypeParser: () => (text: string) => text } as unknown as CustomTypesConfig
-const reader = { rows: async (text: string) => (await owner.query({ text, rowMode: 'array', types })).rows }
+const reader = {
+  schema,
+  rows: async (sql: string) => (await owner.query({ text: inSchema(sql, schema), rowMode: 'array', types })).rows,
+}
+
+/** SQL and messages that say `public`, for the schema of the tables. */
+const forSchema = (text: string) => text.replaceAll(/\bpublic(?=\.|'::)|(?<=schema |rename to )public/g, schema)
 
 async function after<Result>(attack: string, look: () => Promise<Result>): Promise<Result> {
   await owner.query('begin; set local allow_system_table_mods = on')
   try {
-    await owner.query(attack)
+    await owner.query(forSchema(attack))
     await owner.query('set local search_path = pg_catalog, pg_temp; set local session authorization wallet_service')
     return await look()
   } catch (error) {
@@ -58,7 +65,8 @@ const notesAfter = (change: string) =>
   })
 
 test('expected-catalog.json matches what the migrations create; npm run golden regenerates it', async () => {
-  const catalog = await after('', () => readCatalog(reader))
+  const found = JSON.stringify(await after('', () => readCatalog(reader)))
+  const catalog: Catalog = JSON.parse(found.replaceAll(new RegExp(`\\b${schema}\\b`, 'g'), '{schema}'))
   const sorted = Object.entries(catalog).map(([rule, objects]) => [
     rule,
     Object.fromEntries(Object.entries(objects).sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -417,7 +425,7 @@ describe('each altered object is reported, and nothing else is', () => {
   test.each(attacks.map(([sql, expected]) => ({ sql, expected, name: sql.toString().slice(6) })))(
     '$name',
     async ({ sql, expected }) => {
-      expect(await violationsAfter(sql())).toEqual(expected)
+      expect(await violationsAfter(sql())).toEqual(expected.map(forSchema))
     },
   )
 })
@@ -438,8 +446,7 @@ test('what makes the statements of the check fail is reported before they do', (
 test('a role that is declared may write, and no other one', async () => {
   const everyTable = await query(
     database.ownerUrl,
-    `select relname from pg_class c where relnamespace = 'public'::regnamespace
-    and relkind in ('r', 'v') `,
+    forSchema(`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'v')`),
   )
   const changesOwner = `create role stranger; ${everyTable.map(({ relname }) => `alter table ${relname} owner to stranger;`).join(' ')}
     do $$ declare f regprocedure; begin
@@ -498,5 +505,5 @@ test('a change during the verification is reported, even if it was undone', asyn
     await violationsDuring('create schema aside; create table aside.more (); analyze transfer; reindex table transfer'),
   ).toEqual([])
   for (const attack of passing)
-    expect(await violationsDuring(attack), attack).toEqual(['database-object schema public'])
+    expect(await violationsDuring(attack), attack).toEqual([`database-object schema ${schema}`])
 })

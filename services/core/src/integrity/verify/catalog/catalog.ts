@@ -1,19 +1,18 @@
 import type { LedgerRule } from '@workspace-wallet/contract'
+import { inSchema } from '../../../database/schema.ts'
 import type { Findings } from '../findings/findings.ts'
 import { readAdditions } from './additions.ts'
 import { digestOfBuiltins } from './builtins.ts'
 import { grantQueries, objectQueries, settingQueries } from './definitions.ts'
-import expected from './expected-catalog.json' with { type: 'json' }
+import expectedCatalog from './expected-catalog.json' with { type: 'json' }
 import type { Reader } from './reader.ts'
-
-/** The snapshot of a verification, or another connection. */
 
 /**
  * The definition of each object that the migration step creates, by the name of the object. Roles are called "owner" and
- * "service" here, whatever their names in this database are.
+ * "service" here, whatever their names in this database are. In expected-catalog.json, the schema is `{schema}`.
  */
 export type Catalog = Record<CatalogRule, Record<string, string>>
-type CatalogRule = Extract<LedgerRule, keyof typeof expected>
+type CatalogRule = Extract<LedgerRule, keyof typeof expectedCatalog>
 
 /**
  * Compares the definitions in the database with those that the migrations create (expected-catalog.json, written by
@@ -30,6 +29,7 @@ export async function checkCatalog(snapshot: Reader, findings: Findings): Promis
       if (message) findings.add({ rule, message, ids: { object } })
     }
   }
+  const expected: typeof expectedCatalog = JSON.parse(inSchema(JSON.stringify(expectedCatalog), snapshot.schema))
   const { [nameOfBuiltins]: digest, ...objects } = expected['database-object']
   // First, because the other statements are built from them.
   compare('database-object', { [nameOfBuiltins]: digest }, await readBuiltins(snapshot))

@@ -1,9 +1,9 @@
 import { pgCatalog } from './builtins.ts'
 
 // Both sides of every operator have the same type, so that no operator that somebody adds to pg_catalog is called in its place.
-const publicSchema = `'public'::regnamespace::oid`
+const schemaOid = `'{schema}'::regnamespace::oid`
 const serviceRole = '(select oid from pg_roles where rolname = session_user)'
-const ownerRole = `(select relowner from pg_class where oid = to_regclass('public.ledger')::oid)`
+const ownerRole = `(select relowner from pg_class where oid = to_regclass('{schema}.ledger')::oid)`
 const thisDatabase = '(select oid from pg_database where datname = current_database())'
 const nameOfRole = (role: string) =>
   `case ${role} when 0::oid then 'everybody' when ${serviceRole} then 'service' when ${ownerRole} then 'owner'
@@ -21,7 +21,7 @@ export const objectQueries = [
      -- Of a view, they say whose rights it has. Those of a table, such as for vacuum, change no row.
      case c.relkind when 'v' then 'options ' || array_to_string(c.reloptions, ' ') end)
    from pg_class c left join pg_am a on a.oid = c.relam
-   where c.relkind not in ('i', 'I', 't') and c.relnamespace = ${publicSchema}`,
+   where c.relkind not in ('i', 'I', 't') and c.relnamespace = ${schemaOid}`,
 
   `select 'column ' || c.oid::regclass::text || '.' || quote_ident(a.attname::text), concat_ws(', ',
      format_type(a.atttypid, a.atttypmod),
@@ -35,42 +35,42 @@ export const objectQueries = [
    left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
    left join pg_type t on t.oid = a.atttypid
    left join pg_collation l on l.oid = a.attcollation and a.attcollation <> t.typcollation
-   where c.relkind in ('r', 'p', 'f') and c.relnamespace = ${publicSchema}`,
+   where c.relkind in ('r', 'p', 'f') and c.relnamespace = ${schemaOid}`,
 
   `select 'constraint ' || c.conrelid::regclass::text || '.' || quote_ident(c.conname::text), pg_get_constraintdef(c.oid)
    from pg_constraint c join pg_class r on r.oid = c.conrelid
-   where r.relnamespace = ${publicSchema}`,
+   where r.relnamespace = ${schemaOid}`,
 
   // Foreign keys are enforced by triggers, each of which can be disabled.
   `select 'enforcement of ' || c.conrelid::regclass::text || '.' || quote_ident(c.conname::text), string_agg(t.tgenabled::text, '')
    from pg_constraint c join pg_trigger t on t.tgconstraint = c.oid and t.tgisinternal
-   where c.connamespace = ${publicSchema} group by c.oid`,
+   where c.connamespace = ${schemaOid} group by c.oid`,
 
   `select 'index ' || i.indexrelid::regclass::text, concat_ws(', ', pg_get_indexdef(i.indexrelid),
      case when not i.indisvalid then 'not valid' end,
      case when not i.indisready then 'not ready' end,
      case when not i.indislive then 'being dropped' end)
    from pg_index i join pg_class r on r.oid = i.indrelid
-   where r.relnamespace = ${publicSchema} and r.relkind <> 't'`,
+   where r.relnamespace = ${schemaOid} and r.relkind <> 't'`,
 
   `select 'trigger ' || t.tgrelid::regclass::text || '.' || quote_ident(t.tgname::text),
      concat_ws(', ', pg_get_triggerdef(t.oid), case t.tgenabled when 'O' then null else 'enabled ' || t.tgenabled::text end)
    from pg_trigger t join pg_class r on r.oid = t.tgrelid
-   where r.relnamespace = ${publicSchema} and not t.tgisinternal`,
+   where r.relnamespace = ${schemaOid} and not t.tgisinternal`,
 
   `select 'rule ' || w.ev_class::regclass::text || '.' || quote_ident(w.rulename::text), pg_get_ruledef(w.oid)
    from pg_rewrite w join pg_class r on r.oid = w.ev_class
-   where r.relnamespace = ${publicSchema}`,
+   where r.relnamespace = ${schemaOid}`,
 
   `select 'policy ' || p.polrelid::regclass::text || '.' || quote_ident(p.polname::text),
      concat_ws(', ', case when p.polpermissive then 'permissive' else 'restrictive' end, 'for ' || p.polcmd::text,
        'using ' || pg_get_expr(p.polqual, p.polrelid), 'with check ' || pg_get_expr(p.polwithcheck, p.polrelid))
-   from pg_policy p join pg_class r on r.oid = p.polrelid where r.relnamespace = ${publicSchema}`,
+   from pg_policy p join pg_class r on r.oid = p.polrelid where r.relnamespace = ${schemaOid}`,
 
   `select 'function ' || p.oid::regprocedure::text, concat_ws(', ', 'of ' || ${nameOfRole('p.proowner')},
      case p.prokind when 'f' then pg_get_functiondef(p.oid) when 'p' then pg_get_functiondef(p.oid)
        else 'an aggregate or a window function' end)
-   from pg_proc p where p.pronamespace = ${publicSchema}`,
+   from pg_proc p where p.pronamespace = ${schemaOid}`,
 ]
 
 const privilegesOf = (acl: string, kind: string, owner: string) =>
@@ -88,16 +88,16 @@ export const grantQueries = [
   `select ${nameOfRole('g.grantee')} || ' on ' || c.oid::regclass::text, g.privileges
    from pg_class c,
      ${privilegesOf('c.relacl', `case c.relkind when 'S' then 's'::"char" else 'r'::"char" end`, 'c.relowner')}
-   where c.relnamespace = ${publicSchema} and c.relkind not in ('i', 'I', 't')`,
+   where c.relnamespace = ${schemaOid} and c.relkind not in ('i', 'I', 't')`,
 
   `select ${nameOfRole('g.grantee')} || ' on ' || c.oid::regclass::text || '.' || quote_ident(a.attname::text), g.privileges
    from pg_class c join pg_attribute a on a.attrelid = c.oid and not a.attisdropped and a.attacl is not null,
      ${privilegesOf('a.attacl', `'c'`, 'c.relowner')}
-   where c.relnamespace = ${publicSchema}`,
+   where c.relnamespace = ${schemaOid}`,
 
   `select ${nameOfRole('g.grantee')} || ' on function ' || p.oid::regprocedure::text, g.privileges
    from pg_proc p, ${privilegesOf('p.proacl', `'f'`, 'p.proowner')}
-   where p.pronamespace = ${publicSchema}`,
+   where p.pronamespace = ${schemaOid}`,
 
   // What PostgreSQL's own functions may do, such as to write files, is not for the service.
   `select ${nameOfRole('g.grantee')} || ' on function ' || p.oid::regprocedure::text, g.privileges
@@ -105,10 +105,10 @@ export const grantQueries = [
    where p.pronamespace = ${pgCatalog}::oid and p.proacl is not null and g.grantee in (0::oid, ${serviceRole})`,
 
   `select ${nameOfRole('g.grantee')} || ' on schema ' || n.nspname::text, g.privileges
-   from pg_namespace n, ${privilegesOf('n.nspacl', `'n'`, 'n.nspowner')} where n.oid in (${publicSchema}, ${pgCatalog}::oid)`,
+   from pg_namespace n, ${privilegesOf('n.nspacl', `'n'`, 'n.nspowner')} where n.oid in (${schemaOid}, ${pgCatalog}::oid)`,
 
   `select 'default privileges ' || oid::text, defaclacl::text from pg_default_acl
-   where defaclnamespace in (0::oid, ${publicSchema})`,
+   where defaclnamespace in (0::oid, ${schemaOid})`,
 
   `select ${nameOfRole('g.grantee')} || ' on parameter ' || p.parname, g.privileges
    from pg_parameter_acl p, lateral (

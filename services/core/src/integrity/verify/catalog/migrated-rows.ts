@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { currencyDecimals } from '@workspace-wallet/contract'
-import { migrations } from '../../../database/migrations/index.ts'
+import { migrationNames } from '../../../database/migrations/index.ts'
 import { chainKeyFingerprint } from '../../../ledger/chain/chain-key.ts'
 import type { Findings } from '../findings/findings.ts'
 import type { Reader } from './reader.ts'
@@ -11,17 +11,17 @@ type Table = { table: string; sql: string; expected: (chainKey: KeyObject) => st
 const tables: Table[] = [
   {
     table: 'currency',
-    sql: 'select code, decimals from public.currency',
+    sql: 'select code, decimals from {schema}.currency',
     expected: () => Array.from(currencyDecimals, ([code, decimals]) => `${code} ${decimals}`),
   },
   {
     table: 'mikro_orm_migrations',
-    sql: 'select name from public.mikro_orm_migrations',
-    expected: () => migrations.map(({ name }) => name),
+    sql: 'select name from {schema}.mikro_orm_migrations',
+    expected: () => [...migrationNames],
   },
   {
     table: 'chain_key',
-    sql: 'select fingerprint from public.chain_key',
+    sql: 'select fingerprint from {schema}.chain_key',
     expected: chainKey => [`\\x${chainKeyFingerprint(chainKey).toString('hex')}`],
   },
 ]

@@ -87,8 +87,8 @@ async function addReasons(snapshot: Reader, roles: Map<string | null, Role>): Pr
     if (reasons && !reasons.includes(reason) && !reasons.includes('superuser')) reasons.push(reason)
   }
   const schemas = await snapshot.rows('select oid, nspname, nspowner from pg_catalog.pg_namespace')
-  const schema = schemas.find(([, name]) => name === 'public')
-  add(schema?.[2] ?? null, 'owns the schema public')
+  const schema = schemas.find(([, name]) => name === snapshot.schema)
+  add(schema?.[2] ?? null, `owns the schema ${snapshot.schema}`)
   const relations = await snapshot.rows('select relnamespace, relowner, relname from pg_catalog.pg_class')
   const ours = relations.filter(([namespace]) => namespace === schema?.[0])
   for (const [, owner] of ours) add(owner!, 'owns tables')

@@ -29,7 +29,7 @@ const rebuilt = ['i', 'I', 't']
 export async function readCatalogVersion(snapshot: Reader): Promise<string> {
   const digest = createHash('sha256')
   const schemas = await snapshot.rows('select oid, nspname from pg_catalog.pg_namespace')
-  const searched = [null, pgCatalog, ...schemas.filter(([, name]) => name === 'public').map(([oid]) => oid)]
+  const searched = [null, pgCatalog, ...schemas.filter(([, name]) => name === snapshot.schema).map(([oid]) => oid)]
   const relations = new Set<string | null>()
   for (const sql of versions) {
     const rows = (await snapshot.rows(sql)).filter(
@@ -54,5 +54,5 @@ export async function readCatalogVersion(snapshot: Reader): Promise<string> {
 export async function checkUnaltered(before: string, now: Reader, findings: Findings): Promise<void> {
   if ((await readCatalogVersion(now)) === before) return
   const message = 'it was altered during the verification, which may have read other tables: run ledger verify again'
-  findings.add({ rule: 'database-object', message, ids: { object: 'schema public' } })
+  findings.add({ rule: 'database-object', message, ids: { object: `schema ${now.schema}` } })
 }

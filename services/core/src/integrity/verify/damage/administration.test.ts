@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import { schema } from '../../../../../../test/setup/database.ts'
 import {
   books,
   type Damage,
@@ -71,8 +72,8 @@ const damages: Damage[] = [
       update audit set id = -1 where action = 'wallet.withdraw' and workspace_id = ${workspace('books')};
       update audit set id = 9999 where action = 'wallet.freeze'`,
     expected: [
-      'database-object column public.audit.id',
-      'database-object relation public.audit_id_seq',
+      `database-object column ${schema}.audit.id`,
+      `database-object relation ${schema}.audit_id_seq`,
       'audit-position wallet.withdraw',
     ],
   },
