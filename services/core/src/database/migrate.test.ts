@@ -41,8 +41,8 @@ class Broken extends Migration {
   }
 }
 
-const later = (name: string, next: typeof Additive) => (schema: string) => [
-  ...migrations(schema),
+const later = (name: string, next: typeof Additive) => (inSchema: (sql: string) => string) => [
+  ...migrations(inSchema),
   { name, class: next },
 ]
 

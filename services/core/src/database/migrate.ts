@@ -8,7 +8,7 @@ import { grants } from './grants.ts'
 import { migrations } from './migrations/index.ts'
 import { type Em, type Orm, openOrm } from './orm.ts'
 import { settingsFunction } from './pooler.ts'
-import { schemaOf } from './schema.ts'
+import { inSchema, schemaOf } from './schema.ts'
 
 /** The advisory lock of migrations: any number, the same in every version. */
 const migrationLock = 4_283_310_117
@@ -44,7 +44,7 @@ const noTimeouts = {
 export async function migrate(
   ownerUrl: string,
   serviceUrl: string,
-  listOf: (schema: string) => readonly MigrationObject[] = migrations,
+  listOf: (inSchema: (sql: string) => string) => readonly MigrationObject[] = migrations,
   report: (sentence: string) => void = () => {},
 ): Promise<string[]> {
   const service = serviceRole(ownerUrl, serviceUrl)
@@ -56,7 +56,7 @@ export async function migrate(
     max: 2,
     queryTimeoutMs: 0,
     settings: noTimeouts,
-    migrations: listOf(schema),
+    migrations: listOf(sql => inSchema(sql, schema)),
   })
   const ended = new AbortController()
   const watching = reportBlocking(orm, report, ended.signal)

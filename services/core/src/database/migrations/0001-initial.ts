@@ -1,5 +1,4 @@
 import { Migration } from '@mikro-orm/migrations'
-import { inSchema } from '../schema.ts'
 import { access } from './initial/access.ts'
 import { audit } from './initial/audit.ts'
 import { guards } from './initial/guards.ts'
@@ -22,8 +21,10 @@ import { workspaces } from './initial/workspaces.ts'
 /**
  * The whole schema of the first release. PostgreSQL itself enforces the ledger's invariants, so neither a bug in core nor
  * somebody with the service role can break them.
+ *
+ * @param inSchema puts the name of the schema into a statement
  */
-export const initialMigration = (schema: string) =>
+export const initialMigration = (inSchema: (sql: string) => string) =>
   class extends Migration {
     override up(): void {
       const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
@@ -40,6 +41,6 @@ export const initialMigration = (schema: string) =>
         refusals,
         instances,
       ])
-        this.addSql(inSchema(part, schema))
+        this.addSql(inSchema(part))
     }
   }

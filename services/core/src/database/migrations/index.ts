@@ -6,7 +6,7 @@ const classes = { '0001-initial': initialMigration }
 
 export const migrationNames: readonly string[] = Object.keys(classes)
 
-/** The migrations that create the tables in this schema. */
-export function migrations(schema: string): MigrationObject[] {
-  return Object.entries(classes).map(([name, classOf]) => ({ name, class: classOf(schema) }))
+/** @param inSchema puts the name of the schema into a statement */
+export function migrations(inSchema: (sql: string) => string): MigrationObject[] {
+  return Object.entries(classes).map(([name, classOf]) => ({ name, class: classOf(inSchema) }))
 }

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { countViolations, listedViolations } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
-import { connect, execute, query } from '../../../../../test/setup/database.ts'
+import { connect, execute, query, schema } from '../../../../../test/setup/database.ts'
 import {
   books,
   damage,
@@ -116,12 +116,12 @@ async function withoutConstraints(ownerUrl: string, tables: string[]): Promise<v
       drop table ${table} cascade;
       create table ${table} as table sound_${table}`,
     )
-  await execute(ownerUrl, 'grant select on all tables in schema public to wallet_service')
+  await execute(ownerUrl, `grant select on all tables in schema ${schema} to wallet_service`)
 }
 
 async function columnsOf(ownerUrl: string, table: string): Promise<{ column: string; type: string }[]> {
   const sql = `select column_name as "column", data_type as type from information_schema.columns
-    where table_schema = 'public' and table_name = '${table}'`
+    where table_schema = '${schema}' and table_name = '${table}'`
   return (await query(ownerUrl, sql)) as { column: string; type: string }[]
 }
 
