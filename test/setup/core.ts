@@ -27,7 +27,11 @@ type TestCoreOptions = {
   prepare?: (database: TestDatabase) => Promise<void>
 }
 
-export async function openTestCore({ options = '', prepare, database: given }: TestCoreOptions = {}): Promise<TestCore> {
+export async function openTestCore({
+  options = '',
+  prepare,
+  database: given,
+}: TestCoreOptions = {}): Promise<TestCore> {
   const database = given ?? (await createTestDatabase())
   await prepare?.(database)
   const key = () => randomBytes(32).toString('base64')
