@@ -286,7 +286,7 @@ test('forged keys and operators that expire sooner do not hide genuine ones from
      from generate_series(1, 600) n`,
     [days(1)],
   )
-  const { expiringKeys, expiringOperators } = await system.admin.system.status.query()
+  const { expiringKeys, expiringOperators } = (await system.admin.system.status.query()).credentials!
   expect(expiringKeys.map(({ apiKey }) => apiKey)).toEqual([tenant.apiKey])
   expect(expiringOperators.map(({ name }) => name)).toEqual(['soon'])
 })

@@ -56,8 +56,6 @@ function answerSentence(data: CoreErrorData, message: string, core: CoreAddress)
 /** Sentences for operators for the codes that administrative calls return. The error table describes all others. */
 const domainSentences: { [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   S012: ({ field, reason, limit }) => {
-    if (reason === 'TOO_EXPENSIVE' && field === 'credentials')
-      return `Core could not find within ${limit} s the keys and tokens that expire or are not used: somebody may have written many outside the service; run ledger verify, which names them.`
     if (reason === 'TOO_EXPENSIVE')
       return `The search took longer than ${limit} s: narrow it, for example to a workspace, a wallet, an exact name or a short time.`
     if (reason === 'REQUIRED' && field === 'workspaceId')

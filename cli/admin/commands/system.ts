@@ -95,7 +95,6 @@ function printRefusals(refusals: Refusal[], next: number | null): string {
 
 function printStatus(status: SystemStatus): string {
   const { versions, instances, halted, lastVerification, lastWholeVerification, lastCheckpoint, lastBackup } = status
-  const { expiringKeys, expiringOperators, unusedKeys } = status
   const last = (record: { at: Date; actor: string; isGenuine: boolean } | null, what = '') =>
     record
       ? `${what}${record.at.toISOString()} by ${record.actor}${record.isGenuine ? '' : ' (FORGED: run ledger verify)'}`
@@ -116,6 +115,19 @@ function printStatus(status: SystemStatus): string {
     '',
     printInstances(instances),
     ...kindsOfMixedVersions(instances).map(kind => `WARNING: ${pluralOf[kind]} run different versions.`),
+    ...printCredentials(status),
+  ].join('\n')
+}
+
+function printCredentials({ credentials }: SystemStatus): string[] {
+  if (!credentials)
+    return [
+      '',
+      'Core could not find in time the keys and operators that expire or are not used: somebody may have written many',
+      'outside the service. Run ledger verify, which names them.',
+    ]
+  const { expiringKeys, expiringOperators, unusedKeys } = credentials
+  return [
     ...section(
       `Expire within ${expiringWithinDays} days:`,
       [
@@ -129,7 +141,7 @@ function printStatus(status: SystemStatus): string {
       unusedKeys.map(each => [each.apiKey, each.ownerUserId, each.lastUsedAt?.toISOString() ?? 'never']),
       ['KEY', 'OWNER', 'LAST USED'],
     ),
-  ].join('\n')
+  ]
 }
 
 const pluralOf: Record<InstanceKind, string> = { core: 'cores', gateway: 'gateways', courier: 'couriers' }

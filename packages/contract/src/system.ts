@@ -72,10 +72,15 @@ export const systemStatus = z.object({
   lastWholeVerification: verificationRecord.nullable(),
   lastCheckpoint: checkpointRecord.nullable(),
   lastBackup: backupRecord.nullable(),
-  /** Active keys that expire within `expiringWithinDays`. */
-  expiringKeys: z.array(keyOfStatus.extend({ expiresAt: z.date() })),
-  expiringOperators: z.array(z.object({ name: z.string(), expiresAt: z.date() })),
-  /** Active keys that were not used for `unusedForDays`. Null: never used. */
-  unusedKeys: z.array(keyOfStatus.extend({ lastUsedAt: z.date().nullable() })),
+  /** Null if they were not found in time among rows that core did not write: `ledger verify` names those. */
+  credentials: z
+    .object({
+      /** Active keys that expire within `expiringWithinDays`. */
+      expiringKeys: z.array(keyOfStatus.extend({ expiresAt: z.date() })),
+      expiringOperators: z.array(z.object({ name: z.string(), expiresAt: z.date() })),
+      /** Active keys that were not used for `unusedForDays`. Null: never used. */
+      unusedKeys: z.array(keyOfStatus.extend({ lastUsedAt: z.date().nullable() })),
+    })
+    .nullable(),
 })
 export type SystemStatus = z.infer<typeof systemStatus>

@@ -44,6 +44,8 @@ export const overview = {
   expires: 'What expires soon',
   operator: 'Operator',
   nothingExpires: 'No key and no token of an operator expires soon.',
+  credentialsNotFound:
+    'Core could not find in time the keys and operators that expire or are not used: somebody may have written many outside the service. Run ledger verify, which names them.',
   unused: (days: number) => `Keys not used for ${days} days`,
 }
 

@@ -46,6 +46,8 @@ export const overview: Catalogue['overview'] = {
   expires: '即将到期',
   operator: '操作员',
   nothingExpires: '没有即将到期的密钥或操作员令牌。',
+  credentialsNotFound:
+    'core 未能及时找到即将到期或长期未使用的密钥和操作员：可能有人在服务之外写入了大量记录。请运行 ledger verify，它会列出这些记录。',
   unused: days => `${days} 天未使用的密钥`,
 }
 

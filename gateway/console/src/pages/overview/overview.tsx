@@ -30,7 +30,7 @@ export function OverviewPage() {
             <ActivitySection />
             <InstancesSection status={status} />
             <RefusalsByStep />
-            <Expiring status={status} />
+            <Credentials status={status} />
           </>
         )}
       </Loaded>
@@ -130,8 +130,15 @@ function RefusalsByStep() {
 }
 
 /** Keys and operators that stop working soon, and keys that nobody uses. */
-function Expiring({ status: { expiringKeys, expiringOperators, unusedKeys } }: { status: SystemStatus }) {
+function Credentials({ status: { credentials } }: { status: SystemStatus }) {
   const { overview, fields, keys } = useText()
+  if (!credentials)
+    return (
+      <Section title={overview.expires}>
+        <Empty>{overview.credentialsNotFound}</Empty>
+      </Section>
+    )
+  const { expiringKeys, expiringOperators, unusedKeys } = credentials
   const rows = [
     ...expiringOperators.map(({ name, expiresAt }) => ({ name, key: null, expiresAt })),
     ...expiringKeys.map(key => ({ name: key.name, key, expiresAt: key.expiresAt })),
