@@ -42,6 +42,17 @@ test('a request that arrived while the process was frozen is not too slow', asyn
   socket.destroy()
 })
 
+test('a request whose head still arrives after the process was frozen is too slow', async () => {
+  const socket = await open()
+  socket.write('GET / HTTP/1.1\r\n')
+  freeze(12_000)
+  const drip = setInterval(() => socket.write('X-Next: 1\r\n'), 100)
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1.1 400 .*"code":"S012"/s)
+  clearInterval(drip)
+  await once(socket, 'close')
+})
+
 test('a body that arrived while the process was frozen is not too slow', async () => {
   const socket = await open()
   const asked = once(server, 'request')

@@ -16,6 +16,9 @@ const pipelineLimit = 32
  */
 const stalledMs = 20_000
 
+/** How much longer a request may take whose deadline passed while this process was frozen. */
+const graceMs = 1_000
+
 const options: ServerOptions = {
   keepAliveTimeout: 65_000,
   headersTimeout: 10_000,
@@ -32,7 +35,11 @@ const options: ServerOptions = {
 export function createGuardedServer(app: Express): Server {
   const pipelines = new PipelineLimit(pipelineLimit)
 
+  /** Connections that get this time. */
+  const late = new WeakMap<Duplex, NodeJS.Timeout>()
+
   const handle: RequestListener = (request, response) => {
+    clearTimeout(late.get(request.socket))
     if (!pipelines.accepts(request, response)) return
     limitPieces(request)
     // Express finds no path in some targets, such as `http://[x/`, and calls no handler of ours.
@@ -63,8 +70,14 @@ export function createGuardedServer(app: Express): Server {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    // A client that sends nothing more is stopped by `server.timeout`.
-    else if (!(isSlow && stalls.isRecovering)) reject(socket, isSlow ? 'TOO_SLOW' : 'BAD_CHARACTER')
+    else if (!isSlow) reject(socket, 'BAD_CHARACTER')
+    else if (!stalls.isRecovering) reject(socket, 'TOO_SLOW')
+    // The body of a pending request has a deadline of its own. Node reports a request only once.
+    else if (!pipelines.isPending(socket))
+      late.set(
+        socket,
+        setTimeout(() => reject(socket, 'TOO_SLOW'), graceMs),
+      )
   })
   server.on('connect', (_request, socket: Socket) => {
     // Node has removed its own error listener. Without one, a reset would end the process.
