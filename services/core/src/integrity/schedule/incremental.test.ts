@@ -7,7 +7,7 @@ import { connect, schema } from '../../../../../test/setup/database.ts'
 import { transact } from '../../database/orm.ts'
 import { BaselineDigest, type VerifiedEnd } from '../verify/baseline.ts'
 import { verifyLedger } from '../verify/verify.ts'
-import { replaceEnds } from './queries.ts'
+import { writeEnds } from './queries.ts'
 
 // Posts at random, verifies what is new again and again, and then changes rows as the owner of the tables.
 let testCore: TestCore
@@ -139,7 +139,7 @@ async function verifyOnly(from: string | null): Promise<Verified> {
 async function verifyAll(from: string | null): Promise<Verified> {
   const verified = await verifyOnly(from)
   expect(verified.report).toMatchObject({ ok: true, violations: [] })
-  await transact(testCore.core.orm, em => replaceEnds(em, verified.ends))
+  await transact(testCore.core.orm, em => writeEnds(em, verified.ends))
   return verified
 }
 

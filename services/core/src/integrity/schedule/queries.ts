@@ -1,9 +1,18 @@
+import type { Pool } from 'pg'
 import type { Em } from '../../database/orm.ts'
 import { runIn } from '../../database/run.ts'
-import { statement } from '../../database/statement.ts'
+import { run, statement } from '../../database/statement.ts'
 import type { VerifiedEnd } from '../verify/baseline.ts'
 
-const removeEndsStatement = statement('remove-verified-ledgers', 'delete from verified_ledger')
+/** Rows of one DELETE. */
+const rowsPerDelete = 50_000
+
+const removeEndsStatement = statement<{ removed: number }>(
+  'remove-verified-ledgers',
+  `with removed as (
+     delete from verified_ledger where ctid = any(array(select ctid from verified_ledger limit ${rowsPerDelete})) returning 1)
+   select count(*)::int as removed from removed`,
+)
 
 const insertEndsStatement = statement(
   'insert-verified-ledgers',
@@ -13,8 +22,18 @@ const insertEndsStatement = statement(
 /** Rows of one INSERT. */
 const rowsPerInsert = 1_000
 
-/** Replaces where the last sound verification ended. */
-export async function replaceEnds(em: Em, ends: readonly VerifiedEnd[]): Promise<void> {
+/**
+ * Removes where the last sound verification ended, in several transactions: whoever has the role of the service can add more rows than
+ * one statement removes in time. If nothing is written afterwards, the next verification is a whole one.
+ */
+export async function removeEnds(reads: Pool): Promise<void> {
+  let removed: number
+  do removed = (await run(reads, removeEndsStatement, []))[0]!.removed
+  while (removed === rowsPerDelete)
+}
+
+/** Writes where a sound verification ended, and removes what was added since `removeEnds`. */
+export async function writeEnds(em: Em, ends: readonly VerifiedEnd[]): Promise<void> {
   const run = runIn(em)
   await run(removeEndsStatement, [])
   for (let at = 0; at < ends.length; at += rowsPerInsert)

@@ -102,6 +102,24 @@ test("results that the service's role writes do not count, and what it removes m
     ])
   }))
 
+test("with any number of rows that the service's role adds, the next verification is a whole one", () =>
+  withCore(async ({ database }, run) => {
+    await runNext(run, database.ownerUrl)
+    const service = await connect(database.serviceUrl)
+    await service.query(
+      `insert into verified_ledger
+       select gen_random_uuid(), 1, 1, null, mac, 1, mac, mac, mac from generate_series(1, 500000), sha256('') mac`,
+    )
+    await service.end()
+    await runNext(run, database.ownerUrl)
+    await runNext(run, database.ownerUrl)
+    expect(await query(database.ownerUrl, recorded)).toEqual([
+      sound('ledger.verify'),
+      sound('ledger.verify'),
+      sound('ledger.verify-incremental'),
+    ])
+  }))
+
 test('a verification that a killed core could not end is run by another core', async () => {
   const system = await startSystem({
     gateways: 0,

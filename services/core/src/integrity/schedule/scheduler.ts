@@ -13,7 +13,7 @@ import { BaselineDigest, type VerifiedEnd } from '../verify/baseline.ts'
 import { isBaselineChanged, verifyInThread } from '../verify/thread.ts'
 import { withVerificationLock } from './lock.ts'
 import { type Intervals, type PlannedVerification, planVerification } from './plan.ts'
-import { replaceEnds } from './queries.ts'
+import { removeEnds, writeEnds } from './queries.ts'
 
 type Parts = {
   databaseUrl: string
@@ -96,10 +96,11 @@ async function verifyAndRecord(parts: Parts, { since }: PlannedVerification, sig
   signal.throwIfAborted()
   const kind = since === null ? 'WHOLE' : 'INCREMENTAL'
   const digest = report!.ok ? digestOf(ends) : null
+  if (digest !== null) await removeEnds(parts.reads)
   // Whoever changes the rows without the audit makes the digest another one.
   await retryConflicts(() =>
     transact(orm, async em => {
-      if (digest !== null) await replaceEnds(em, ends)
+      if (digest !== null) await writeEnds(em, ends)
       recordVerification(em, coreActor, { workspaceId: null, startedAt, kind, ends: digest }, report!)
       await writeActions(em, chainKey, { requestId: null, reason: null })
     }),

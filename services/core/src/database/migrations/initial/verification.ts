@@ -35,6 +35,6 @@ export const verification = `
     -- SHA-256 of the ends of its wallets' chains, and of its actions in the audit that are no deposits and withdrawals.
     wallets bytea not null,
     audit bytea not null,
-    ${bounded(1024, 'journal_head', 'audit_mac', 'wallets', 'audit')}
+    ${bounded(64, 'journal_head', 'audit_mac', 'wallets', 'audit')}
   );
 `
