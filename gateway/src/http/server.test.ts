@@ -33,6 +33,16 @@ async function open() {
   return socket
 }
 
+test('a connection without a request is closed without a response, which a client could mistake for that to its first request', async () => {
+  const socket = await open()
+  let received = ''
+  socket.on('data', piece => {
+    received += piece
+  })
+  await once(socket, 'close')
+  expect(received).toBe('')
+})
+
 test('a request that arrived while the process was frozen is not too slow', async () => {
   const socket = await open()
   socket.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n')

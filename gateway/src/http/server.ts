@@ -49,9 +49,12 @@ export function createGuardedServer(app: Express): Server {
     })
   }
 
-  /** If an earlier request is pending, its client must not mistake this response for the response to that request. */
+  /**
+   * A client must not mistake this response for that to a pending request, or, if it has opened the connection in advance, to a request that
+   * it sends at this moment.
+   */
   function reject(socket: Duplex, reason: Reason): void {
-    if (pipelines.isPending(socket)) socket.destroy()
+    if (pipelines.isPending(socket) || (socket as Socket).bytesRead === 0) socket.destroy()
     else rejectConnection(socket, reason)
   }
 
