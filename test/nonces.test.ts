@@ -308,9 +308,53 @@ test('after a restart of a durable Redis, the generation continues and requests 
   const requests = await accepted(gateway)
   await durable.kill()
   await durable.restart()
-  await untilReady(gateway)
+  await untilServed(gateway)
   for (const request of requests) expect((await send(gateway, request)).body.code).toBe('GA2013')
-  expect((await send(gateway, fresh())).body.code).toBe('2000')
+})
+
+/** A gateway may not have noticed yet that Redis was restarted. */
+async function untilServed(at: At): Promise<void> {
+  await until('requests are served', async () => (await send(at, fresh())).body.code === '2000')
+}
+
+test('a durable Redis that a gateway asks while it is loading its data is not taken for one that is not durable', async () => {
+  const redis = await startRedis({
+    appendonly: 'yes',
+    appendfsync: 'always',
+    dir: await makeTempDir('redis'),
+    // Loading takes a second: a millisecond for each of the keys below. It answers meanwhile.
+    'key-load-delay': '1000',
+    'loading-process-events-interval-bytes': '1024',
+  })
+  const proxy = await startFaultProxy(Number(new URL(redis.url).port))
+  const gateway = await systemOn(proxy.through(redis.url))
+  await untilServed(gateway)
+  const generation = async () => {
+    const [key] = (await command(redis.url, 'KEYS', 'nonces:generation:*')) as string[]
+    return String(await command(redis.url, 'GET', key!)).split(' ')[2]
+  }
+  const before = await generation()
+  await command(
+    redis.url,
+    'EVAL',
+    "for i = 1, 1000 do redis.call('SET', 'filler:' .. i, string.rep('x', 100)) end",
+    '0',
+  )
+  await command(redis.url, 'BGREWRITEAOF')
+  const info = async () => String(await command(redis.url, 'INFO', 'persistence'))
+  await until(
+    'the keys are in the base file',
+    async () => /aof_rewrite_in_progress:0\r/.test(await info()) && /aof_rewrites:1\r/.test(await info()),
+  )
+  await redis.kill()
+  // The gateway has read whether Redis is durable, and goes on when Redis has loaded its data.
+  const asked = proxy.fail({ in: 'request', at: 'SCRIPT', passes: 'none', by: 'freeze' })
+  await Promise.all([redis.restart(), asked])
+  proxy.thaw()
+  await untilServed(gateway)
+  expect(await generation()).toBe(before)
+  proxy.cut()
+  await redis.stop()
 })
 
 test('another Redis is a new generation, and the audit records each generation', async () => {

@@ -135,6 +135,8 @@ export class RedisServer implements PrimaryServer {
   async #identify(): Promise<Identity> {
     const secret = await this.#parts.generations.readKey()
     const info = await this.send<string>(['INFO'])
+    // Meanwhile, Redis says that it writes no append-only file, and would count as not durable.
+    if (field(info, 'loading') === '1') throw new Error('Redis is loading its data')
     rejectEviction(info)
     const runId = field(info, 'run_id')
     const script = batchScript(nonceMac(secret, `server ${runId}`))
