@@ -54,7 +54,9 @@ test('an idle connection is closed, even if its client never closes it', async (
     Array.from({ length: 20 }, (_, at) => open(at % 2 === 0 ? undefined : 'GET /api/v1/wal')),
   )
   const answers = await Promise.all(sockets.map(received))
-  for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*X-Request-Id: req_[\s\S]*"code":"S012"/)
+  const refused = /^HTTP\/1\.1 400 [\s\S]*X-Request-Id: req_[\s\S]*"code":"S012"/
+  // A client would take a response for that to the first request that it sends.
+  for (const [at, answer] of answers.entries()) expect(answer).toMatch(at % 2 === 0 ? /^$/ : refused)
   // The server has closed its sockets: it answers further bytes with a reset.
   await until('the server has closed its side', () =>
     sockets.every(socket => {
