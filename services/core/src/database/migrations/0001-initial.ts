@@ -1,3 +1,4 @@
+import type { MigrationObject } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
 import { access } from './initial/access.ts'
 import { audit } from './initial/audit.ts'
@@ -24,7 +25,7 @@ import { workspaces } from './initial/workspaces.ts'
  *
  * @param inSchema puts the name of the schema into a statement
  */
-export const initialMigration = (inSchema: (sql: string) => string) =>
+export const initialMigration = (inSchema: (sql: string) => string): MigrationObject['class'] =>
   class extends Migration {
     override up(): void {
       const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
