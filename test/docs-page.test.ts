@@ -380,7 +380,7 @@ describe('the API reference', () => {
     const field = page.locator('[id="listWalletFlows.answer.balanceAfter"]')
     // It was folded.
     expect(await field.isVisible()).toBe(true)
-    await search.fill('zzz-unknown')
+    await search.fill('zzz-qqq')
     await page.locator('.options').first().waitFor({ state: 'hidden' })
     expect(await page.getByRole('option').filter({ visible: true }).count()).toBe(0)
   })

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findPrograms } from '../cli/processes/programs.ts'
+import { createMarketplace } from '../cli/start/marketplace.ts'
 import { guides, index, namesSetBy, type Page, readme, shop, stepsOf } from './guides/pages.ts'
 import { Reader } from './guides/reader.ts'
 import { differences } from './guides/transcript.ts'
@@ -36,6 +37,8 @@ beforeAll(async () => {
   await findPrograms(['zsh', 'python3', 'curl', 'openssl'].map(name => ({ names: [name], aptPackage: name })))
   system = await startSystem()
   await system.startCourier()
+  // `npm start` creates it as well, and the README shows the counts of both.
+  await createMarketplace(system.coreUrl, system)
   await installed
 })
 afterAll(() => system.stop())

@@ -11,7 +11,7 @@ export const eventDescriptions: Record<EventType, string> = {
   'hold.released':
     'A hold was [released](#releaseHold), by a client or an operator, and what remained of it is available again. A hold that a transfer captures or ends has no event of its own: see `holdRemaining` of the transfer.',
   'hold.expired':
-    'A hold reached its `expiresAt` before it was captured or released, and what remained of it is available again. Use it to cancel what the hold was for.',
+    'A hold reached its `expiresAt` before it was captured or released. What remained of it is available again from that time, even if this event follows seconds later. Use it to cancel what the hold was for.',
   'wallet.created': 'A wallet was created, by a [client](#createWallet) or an operator.',
   'wallet.frozen':
     'A wallet was frozen, by a [client](#changeWalletStatus) or an operator: it neither pays nor receives. If an operator froze it, only an operator can unfreeze it.',

@@ -27,7 +27,8 @@ test.each([
   ['transfer.completed', ['transfer.completed']],
   ['command/create', ['Create a transfer order']],
   ['leave', ['sourceWalletId']],
-  ['transfer nothing', []],
+  ['nowhere', []],
+  ['reverse nowhere', ['Reverse a transfer', 'Refund a customer']],
   ['', []],
   ['?!', []],
 ])('"%s" finds %j', (query, expected) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
-import { BodyReader } from '@workspace-wallet/runtime'
+import { type BodyError, BodyReader } from '@workspace-wallet/runtime'
 import express from 'express'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createGuardedServer } from './server.ts'
@@ -11,6 +11,13 @@ app.get('/', (_request, response) => void response.send('answered'))
 app.post('/', async (request, response) => {
   const { bytes } = await bodies.read(request, { limitBytes: 100, sender: 'test' })
   response.send(bytes.toString())
+})
+/** Reads the body of a request after its client has gone, with a deadline that no test reaches. */
+const patient = new BodyReader({ memoryBytes: 2 ** 20, deadlineMs: 600_000 })
+const late = Promise.withResolvers<BodyError>()
+app.post('/late', async request => {
+  await new Promise(resolve => request.on('close', resolve))
+  await patient.read(request, { limitBytes: 100, sender: 'test' }).catch(late.resolve)
 })
 const server = createGuardedServer(app)
 beforeAll(async () => {
@@ -73,4 +80,14 @@ test('a body that arrived while the process was frozen is not too slow', async (
   const [answer] = await once(socket, 'data')
   expect(String(answer)).toMatch(/^HTTP\/1.1 200 OK\r\n.*12345678$/s)
   socket.destroy()
+})
+
+test('a body whose client has gone fails at once, and holds no memory', async () => {
+  const socket = await open()
+  const asked = once(server, 'request')
+  socket.write('POST /late HTTP/1.1\r\nHost: test\r\nContent-Length: 8\r\n\r\n1234')
+  await asked
+  socket.destroy()
+  expect((await late.promise).fault).toBe('TOO_SLOW')
+  expect(patient.usedBytes).toBe(0)
 })

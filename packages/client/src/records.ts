@@ -565,7 +565,7 @@ export type DeletedWebhook = {
   webhookId: string
 }
 
-/** Decimal above zero, such as `100.50`: up to 38 digits, no more decimals than the currency has, no sign, exponent or leading zero. */
+/** Decimal above zero, such as `100.50`: up to 38 digits, no more decimals than the currency has, no sign, no exponent, and no leading zero except before the point. */
 export type Amount = string
 
 export type CreateTransfer = {

@@ -70,7 +70,11 @@ export const errorTable = {
   ),
   T003: error(422, 'CURRENCY_MISMATCH', 'The currency is not the currency of the wallets.'),
   T004: error(422, 'SAME_WALLET', 'Source and target are the same wallet.'),
-  T005: error(409, 'BIZ_ID_CONFLICT', 'The bizId was used before: for something else, or with other fields.'),
+  T005: error(
+    409,
+    'BIZ_ID_CONFLICT',
+    'The bizId is a duplicate: it was used before for something else, or with other fields.',
+  ),
   T006: error(409, 'NOT_REVERSIBLE', 'The transfer is a reversal itself. Make a new transfer instead.'),
   T007: error(422, 'REVERSAL_EXCEEDED', 'The amount exceeds what is left to reverse.'),
   T008: error(

@@ -38,7 +38,7 @@ export const amountText = z
     if (reason) context.issues.push({ code: 'custom', message: reason, input: context.value, continue: false })
   })
   .describe(
-    `Decimal above zero, such as \`100.50\`: up to ${maxDigits} digits, no more decimals than the currency has, no sign, exponent or leading zero.`,
+    `Decimal above zero, such as \`100.50\`: up to ${maxDigits} digits, no more decimals than the currency has, no sign, no exponent, and no leading zero except before the point.`,
   )
   .meta({
     // The digits of a fraction are limited by the length, which includes the decimal point.

@@ -112,6 +112,8 @@ export class BodyReader {
     const announcedBytes = length === undefined ? limitBytes : Number(length)
     if (announcedBytes > limitBytes) throw new BodyError('TOO_LARGE')
     if (request.hasTooManyPieces) throw new BodyError('TOO_MANY_PIECES')
+    // It emits no further event, so that its memory would be held until the deadline.
+    if (request.destroyed && !request.complete) throw new BodyError('TOO_SLOW')
     const { promise: arrival, resolve: arrive, reject } = Promise.withResolvers<void>()
     const fail = (fault: BodyFault) => {
       request.off('data', append)

@@ -26,7 +26,7 @@ export const commandErrors = ['S015', 'S003'] as const satisfies ErrorCode[]
 
 /** The other reason for S012, which only lists and statements have. */
 export const expensiveReads = [
-  'A list that would take more than two seconds to count and sort fails with S012, and so does a statement that would take',
+  'A list that would take more than two seconds to count and sort fails with `S012`, and so does a statement that would take',
   'more than two seconds to add up. `detail` says how to narrow the request.',
 ]
 

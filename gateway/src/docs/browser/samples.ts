@@ -23,7 +23,8 @@ const samples: Record<SampleLanguage, (baseUrl: string, request: SampleRequest) 
   curl(baseUrl, { method, target, body }) {
     const [option, header] =
       body === undefined ? ['', ''] : [` --data-binary "$body"`, ` -H 'Content-Type: application/json'`]
-    return `# openssl shows the secret to other users of this machine while it runs: use this for tests.
+    return `# Set API_KEY and API_SECRET first.
+# openssl shows the secret to other users of this machine while it runs: use this for tests.
 method=${method} target=${shellString(target)}
 body=${body === undefined ? "''" : shellString(indentedJson(body))}
 
@@ -39,7 +40,7 @@ curl -sS --globoff -X "$method" ${shellString(baseUrl)}"$target" \\
   },
 
   typescript(baseUrl, request) {
-    return `// The client signs, retries and pages. "npm run pack" builds its package.
+    return `// Set API_KEY and API_SECRET first. The client signs, retries and pages. "npm run pack" builds its package.
 ${clientImport}
 
 const client = createWalletClient({
@@ -52,7 +53,8 @@ console.log(answer)`
   },
 
   python(baseUrl, { method, target, body }) {
-    return `import base64, hashlib, hmac, json, os, sys, time, urllib.error, urllib.request, uuid
+    return `# Set API_KEY and API_SECRET first.
+import base64, hashlib, hmac, json, os, sys, time, urllib.error, urllib.request, uuid
 
 api_key, api_secret = os.environ["API_KEY"], os.environ["API_SECRET"]
 method, target = ${pythonValue(method)}, ${pythonValue(target)}
@@ -79,7 +81,8 @@ except urllib.error.HTTPError as error:
   },
 
   go(baseUrl, { method, target, body }) {
-    return `package main
+    return `// Set API_KEY and API_SECRET first.
+package main
 
 import (
 	"crypto/hmac"

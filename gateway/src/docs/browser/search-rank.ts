@@ -11,9 +11,13 @@ export type Entry = {
 /** If two match equally well, the kind that comes first is more probably meant. */
 const kinds: Entry['kind'][] = ['operation', 'event', 'error', 'guide', 'field']
 
-/** The entries that have every word of a query, the best first. A word matches the beginning of a word, or any part. */
+/**
+ * The entries that have every word of a query that any entry has, the best first. A word matches the beginning of a word, or any
+ * part.
+ */
 export function findEntries(entries: readonly Entry[], query: string): Entry[] {
-  const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  const asked = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  const words = asked.filter(word => entries.some(entry => pointsOf(entry, [word]) > 0))
   if (words.length === 0) return []
   return entries
     .map(entry => ({ entry, points: pointsOf(entry, words) }))
