@@ -335,7 +335,7 @@ test('the list filters by workspace, actor, action, target and time, and its pag
   expect(all.length).toBeGreaterThan(8)
   expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted((a, b) => b - a))
   const paged: AuditEntry[] = []
-  for (let before: number | undefined; ; ) {
+  for (let before: string | undefined; ; ) {
     const page = await admin.audit.list.query({ workspaceId, limit: 3, before })
     paged.push(...page.entries)
     if (page.next === null) break
@@ -356,7 +356,7 @@ test('the list filters by workspace, actor, action, target and time, and its pag
     const everything = (await admin.audit.list.query({ workspaceId, ...filter })).entries
     const newest = await admin.audit.list.query({ workspaceId, ...filter, limit: 1 })
     expect(newest.entries).toEqual(everything.slice(0, 1))
-    const rest = await admin.audit.list.query({ workspaceId, ...filter, before: everything[0]!.id })
+    const rest = await admin.audit.list.query({ workspaceId, ...filter, before: String(everything[0]!.id) })
     expect(rest.entries).toEqual(everything.slice(1))
   }
   const earlier = await admin.audit.list.query({ workspaceId, to: at, limit: 500 })

@@ -205,7 +205,7 @@ test('calls are kept for seven days, and a number of each kind: those without a 
 test('a list goes on where the page before it ended', async () => {
   const all = await list({ limit: 500 })
   const found = []
-  for (let before: number | undefined; ; ) {
+  for (let before: string | undefined; ; ) {
     const page = await system.admin.refusals.list.query({ before, limit: 4 })
     found.push(...page.refusals)
     if (page.next === null) break

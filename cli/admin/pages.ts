@@ -23,12 +23,12 @@ const mostInCall = 500
  *
  * @returns the entries, and where a later list continues; null after the last one
  */
-export async function readPages<Entry, Place extends string | number = string>(
-  { limit, after }: { limit: number; after: Place | undefined },
-  read: (page: { limit: number; after: Place | undefined }) => Promise<{ entries: Entry[]; next: Place | null }>,
-): Promise<{ entries: Entry[]; next: Place | null }> {
+export async function readPages<Entry>(
+  { limit, after }: { limit: number; after: string | undefined },
+  read: (page: { limit: number; after: string | undefined }) => Promise<{ entries: Entry[]; next: string | null }>,
+): Promise<{ entries: Entry[]; next: string | null }> {
   const entries: Entry[] = []
-  let next: Place | null = after ?? null
+  let next: string | null = after ?? null
   do {
     const page = await read({ limit: Math.min(limit - entries.length, mostInCall), after: next ?? undefined })
     entries.push(...page.entries)
@@ -43,6 +43,6 @@ export function moreSentence(next: string | null): string {
 }
 
 /** Like `moreSentence`, for lists of numbered entries. */
-export function olderSentence(next: number | null): string {
+export function olderSentence(next: string | null): string {
   return next === null ? '' : `\n\nThere are older ones. To list them, add --before ${next}.`
 }

@@ -1,6 +1,7 @@
 /** Parsers for the values of flags. Each throws the end of a sentence that begins with the name of the flag. */
 import {
   amountText,
+  beforeNumbers,
   currencyCode,
   Decimal,
   displayName,
@@ -125,9 +126,9 @@ export function parsePosition(text: string): number {
 }
 
 /** Parses the number of an entry of a list. */
-export function parsePlace(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new Error(`must be a number from the NUMBER column, not "${text}"`)
-  return Number(text)
+export function parsePlace(text: string): string {
+  if (beforeNumbers.safeParse(text).success) return text
+  throw new Error(`must be a number from the NUMBER column, or what a list said at its end, not "${text}"`)
 }
 
 /** Parses a whole number from 1 to 10,000. */

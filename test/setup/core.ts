@@ -4,6 +4,7 @@ import { createLog } from '@workspace-wallet/runtime'
 import { openCore } from '../../services/core/src/compose.ts'
 import { coreSchema } from '../../services/core/src/config.ts'
 import { appRouter } from '../../services/core/src/routers/app-router.ts'
+import type { Places } from '../../services/core/src/places/places.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
 import type { Role } from '../../services/core/src/trpc/service-token.ts'
 import { createTestDatabase, type TestDatabase, waitingForLocks } from './database.ts'
@@ -11,6 +12,7 @@ import { createTestDatabase, type TestDatabase, waitingForLocks } from './databa
 export type TestCore = {
   database: TestDatabase
   core: Core
+  places: Places<Core>
   chainKey: KeyObject
   /** Calls core's procedures with the rights of this role. */
   as(role: Role): ReturnType<typeof appRouter.createCaller>
@@ -23,6 +25,8 @@ type TestCoreOptions = {
   options?: string
   /** Another database than a new one with the product's schema. */
   database?: TestDatabase
+  /** Databases of further places. */
+  furtherPlaces?: readonly TestDatabase[]
   /** Called before core connects. */
   prepare?: (database: TestDatabase) => Promise<void>
 }
@@ -31,12 +35,14 @@ export async function openTestCore({
   options = '',
   prepare,
   database: given,
+  furtherPlaces = [],
 }: TestCoreOptions = {}): Promise<TestCore> {
   const database = given ?? (await createTestDatabase())
   await prepare?.(database)
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({
     DATABASE_URL: waitingForLocks(database.serviceUrl, options),
+    DATABASE_URLS: furtherPlaces.map(({ serviceUrl }) => waitingForLocks(serviceUrl, options)).join(' '),
     DATABASE_WRITERS: 'postgres',
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),
@@ -44,19 +50,20 @@ export async function openTestCore({
     VERIFY_EVERY_MINUTES: '0',
     SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
   })
-  const core = await openCore(
+  const opened = await openCore(
     config,
     createLog('test', process.env.TEST_LOG ?? 'silent').log,
     new AbortController().signal,
   )
   return {
     database,
-    core,
+    core: opened.places.home,
+    places: opened.places,
     chainKey: config.LEDGER_CHAIN_KEY,
-    as: role => appRouter.createCaller({ core, token: { name: 'test', role } }),
+    as: role => appRouter.createCaller({ places: opened.places, core: opened.places.home, token: { name: 'test', role } }),
     async close() {
-      await core.close()
-      await database.drop()
+      await opened.close()
+      for (const each of [database, ...furtherPlaces]) await each.drop()
     },
   }
 }

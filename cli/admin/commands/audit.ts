@@ -52,7 +52,7 @@ export const auditCommands = [
   }),
 ]
 
-function printEntries(entries: AuditEntry[], next: number | null): string {
+function printEntries(entries: AuditEntry[], next: string | null): string {
   const rows = entries.map(
     ({ id, at, actor, action, target, workspaceId, reason, requestId, isGenuine, ...change }) => [
       String(id),

@@ -76,7 +76,7 @@ export const refusalCommands = [
   }),
 ]
 
-function printRefusals(refusals: Refusal[], next: number | null): string {
+function printRefusals(refusals: Refusal[], next: string | null): string {
   const rows = refusals.map(each => [
     String(each.id),
     each.at.toISOString(),

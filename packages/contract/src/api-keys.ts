@@ -111,8 +111,14 @@ export const keyAccess = z.object({
 export type KeyAccess = z.infer<typeof keyAccess>
 
 export const lookupAccessInput = z.object({ apiKeys: z.array(z.string().max(64)).min(1).max(500) })
-/** The requested keys that exist, and the access revision, read in one snapshot. */
-export const accessSnapshot = z.object({ revision: z.int(), keys: z.array(keyAccess) })
+/**
+ * The access revision of each place, and the requested keys that exist there, read in one snapshot. `revisions`: null for a place that
+ * does not answer, which may have the keys that are missing. `place`: which of the revisions is that of the key.
+ */
+export const accessSnapshot = z.object({
+  revisions: z.array(z.int().nullable()).min(1),
+  keys: z.array(keyAccess.extend({ place: z.int().min(0) })),
+})
 
 /** How often a gateway, and core itself, polls for changed keys. */
 export const accessPollMs = 50
@@ -125,14 +131,20 @@ export const accessLeaseMs = 3_000
 export const accessMaxAgeMs = 30_000
 
 /**
- * The last access revision that a gateway has received, and its epoch: a random ID, unique to that change. A database that
- * was restored, or that failed over to a replica that lagged behind, repeats revisions, but never epochs.
+ * An access revision of a place, and its epoch: a random ID, unique to that change. A database that was restored, or that failed over to
+ * a replica that lagged behind, repeats revisions, but never epochs.
  */
-export const accessChangesInput = z.object({ since: z.int().min(0), epoch: z.uuid().nullable() })
-/** The keys that changed since then. If `complete` is false, they are unknown or too many: drop all cached keys. */
+export const accessPosition = z.object({ revision: z.int().min(0), epoch: z.uuid().nullable() })
+export type AccessPosition = z.infer<typeof accessPosition>
+
+/** The last position of each place that a gateway has received; empty before the first poll. */
+export const accessChangesInput = z.object({ since: z.array(accessPosition).max(1000) })
+/**
+ * The keys that changed since then. If `complete` is false, they are unknown or too many: drop all cached keys. `positions`: of each
+ * place, null for one that does not answer.
+ */
 export const accessChanges = z.object({
-  revision: z.int(),
-  epoch: z.uuid().nullable(),
+  positions: z.array(accessPosition.nullable()).min(1),
   complete: z.boolean(),
   apiKeys: z.array(z.string()),
   /** The key of the checksums in key IDs (see key-ids.ts in packages/runtime). It never changes. */

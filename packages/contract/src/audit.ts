@@ -49,7 +49,7 @@ export type AuditAction = (typeof auditActions)[number]
 
 /** An entry of the audit log: who did what, when, and what it changed. It never contains a secret. */
 export const auditEntry = z.object({
-  /** Ascending. Failed actions leave gaps. */
+  /** Ascending in each place. Failed actions leave gaps. */
   id: z.int(),
   /** By the clock of the database. */
   at: z.date(),
@@ -74,6 +74,9 @@ export type AuditEntry = z.infer<typeof auditEntry>
 
 const maxFilterLength = 256
 
+/** Where a page of numbered entries begins: before this number. With several places, before a number for each, with points between. */
+export const beforeNumbers = z.string().regex(/^\d{1,16}(\.\d{1,16})*$/, 'NOT_A_POSITION')
+
 /** Lists entries, newest first. `from` is inclusive, `to` exclusive. `before`: `next` of the previous page. */
 export const listAuditInput = z.object({
   workspaceId: z.string().optional(),
@@ -83,11 +86,11 @@ export const listAuditInput = z.object({
   requestId: plainText(maxFilterLength).optional(),
   from: z.date().optional(),
   to: z.date().optional(),
-  before: z.int().min(0).optional(),
+  before: beforeNumbers.optional(),
   limit: z.int().min(1).max(500).default(100),
 })
 export type AuditListing = z.infer<typeof listAuditInput>
 
 /** `next`: the `before` of the next page; null on the last page. */
-export const auditPage = z.object({ entries: z.array(auditEntry), next: z.int().nullable() })
+export const auditPage = z.object({ entries: z.array(auditEntry), next: z.string().nullable() })
 export type AuditPage = z.infer<typeof auditPage>

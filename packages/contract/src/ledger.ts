@@ -145,8 +145,8 @@ export type Violation = z.infer<typeof violation>
 /** Maximum number of violations of one rule in a report. Further ones are counted. */
 export const listedViolations = 20
 
-/** A checkpoint whose parts were all uploaded. The caller chooses the upload ID. */
-export const uploadedCheckpoint = z.object({ uploadId: z.uuid(), checkpointId: z.uuid() })
+/** A checkpoint whose parts were all uploaded. The caller chooses the upload ID. `places`: how many it covers. */
+export const uploadedCheckpoint = z.object({ uploadId: z.uuid(), checkpointId: z.uuid(), places: z.int().min(1) })
 export type UploadedCheckpoint = z.infer<typeof uploadedCheckpoint>
 
 /** What a verification reads: everything, or what has changed since the last sound one. Core runs incremental ones itself. */
@@ -316,7 +316,12 @@ export const checkpointPart = z.strictObject({
   takenAt: z.iso.datetime(),
   /** The workspace it covers; null for all of them. */
   workspaceId: z.string().nullable(),
+  /** The number of the place, from 0. Those of one place follow each other, in the order of the places. */
+  place: z.int().min(0),
+  /** From 0 in each place. */
   part: z.int().min(0),
+  lastOfPlace: z.boolean(),
+  /** Of the checkpoint. */
   last: z.boolean(),
   chains: z.array(checkpointChain).max(checkpointPartEntries),
   rows: z.array(checkpointRow).max(checkpointPartEntries),

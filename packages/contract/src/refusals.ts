@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { storableTime } from './api-keys.ts'
+import { beforeNumbers } from './audit.ts'
 import { plainText, visibleText } from './text.ts'
 
 /** Maximum number of refused calls in one report. */
@@ -81,10 +82,10 @@ export const listRefusalsInput = z.object({
   requestId: z.string().max(64).optional(),
   code: z.string().max(16).optional(),
   address: z.string().max(64).optional(),
-  before: z.int().min(0).optional(),
+  before: beforeNumbers.optional(),
   limit: z.int().min(1).max(500).default(50),
 })
 export type RefusalListing = z.infer<typeof listRefusalsInput>
 
-export const refusalPage = z.object({ refusals: z.array(refusal), next: z.int().nullable() })
+export const refusalPage = z.object({ refusals: z.array(refusal), next: z.string().nullable() })
 export type RefusalPage = z.infer<typeof refusalPage>

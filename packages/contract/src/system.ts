@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { auditEntry } from './audit.ts'
+import { auditEntry, beforeNumbers } from './audit.ts'
 import { instance } from './instances.ts'
 import { brokenRule, haltedLedger, verificationKinds } from './ledger.ts'
 
 /** Entries of the audit about the whole service, newest first. `before`: `next` of the previous page. */
 export const listRecordsInput = z.object({
-  before: z.int().min(0).optional(),
+  before: beforeNumbers.optional(),
   limit: z.int().min(1).max(500).default(50),
 })
 export type RecordListing = z.infer<typeof listRecordsInput>
@@ -28,7 +28,7 @@ export const verificationRecord = record.extend({
   checkpointId: z.string().nullable(),
 })
 export type VerificationRecord = z.infer<typeof verificationRecord>
-export const verificationRecords = z.object({ verifications: z.array(verificationRecord), next: z.int().nullable() })
+export const verificationRecords = z.object({ verifications: z.array(verificationRecord), next: z.string().nullable() })
 export type VerificationRecords = z.infer<typeof verificationRecords>
 
 /** A checkpoint that was exported. Core does not keep its file. */
@@ -38,7 +38,7 @@ export const checkpointRecord = record.extend({
   wallets: z.int(),
 })
 export type CheckpointRecord = z.infer<typeof checkpointRecord>
-export const checkpointRecords = z.object({ checkpoints: z.array(checkpointRecord), next: z.int().nullable() })
+export const checkpointRecords = z.object({ checkpoints: z.array(checkpointRecord), next: z.string().nullable() })
 export type CheckpointRecords = z.infer<typeof checkpointRecords>
 
 /** A backup that `npm run backup` has taken. Core does not keep its file. */

@@ -30,8 +30,9 @@ export async function* readCheckpoint(
   lines: AsyncIterable<string> | Iterable<string>,
 ): AsyncGenerator<CheckpointPart | { fault: string }> {
   let before: CheckpointPart | undefined
+  let number = 0
   for await (const line of wholeLines(lines)) {
-    const part = partAfter(before, line)
+    const part = partAfter(before, line, ++number)
     yield part
     if ('fault' in part) return
     before = part
@@ -39,14 +40,22 @@ export async function* readCheckpoint(
   if (!before?.last) yield { fault: 'it is incomplete: its last part is missing' }
 }
 
-function partAfter(before: CheckpointPart | undefined, line: string): CheckpointPart | { fault: string } {
-  const number = before ? before.part + 1 : 0
+/** @param number of the line, from 1 */
+function partAfter(
+  before: CheckpointPart | undefined,
+  line: string,
+  number: number,
+): CheckpointPart | { fault: string } {
   const part = parsePart(line)
-  if (!part) return { fault: `line ${number + 1} is not a part of a checkpoint` }
+  if (!part) return { fault: `line ${number} is not a part of a checkpoint` }
   if (before?.last) return { fault: 'data follows its last part' }
   if (before && part.checkpointId !== before.checkpointId)
-    return { fault: `line ${number + 1} belongs to another checkpoint` }
-  if (part.part !== number) return { fault: `part ${number} is missing before part ${part.part}` }
+    return { fault: `line ${number} belongs to another checkpoint` }
+  // Of a workspace, there is one place only, which may be any.
+  const place = before ? before.place + Number(before.lastOfPlace) : part.workspaceId === null ? 0 : part.place
+  if (part.place !== place) return { fault: `place ${place} is missing before place ${part.place}` }
+  const next = before && !before.lastOfPlace ? before.part + 1 : 0
+  if (part.part !== next) return { fault: `part ${next} is missing before part ${part.part}` }
   return part
 }
 

@@ -114,6 +114,7 @@ async function uploadCheckpoint(
 ): Promise<UploadedCheckpoint | { fault: string }> {
   const uploadId = crypto.randomUUID()
   let checkpointId = ''
+  let places = 1
   let wallets = 0
   for await (const part of readCheckpoint(lines)) {
     if ('fault' in part) return part
@@ -122,10 +123,11 @@ async function uploadCheckpoint(
     if (workspaceId !== undefined && part.workspaceId !== workspaceId)
       return { fault: `it covers ${part.workspaceId ?? 'all workspaces'}, but only ${workspaceId} was verified` }
     checkpointId = part.checkpointId
+    places = part.place + 1
     wallets += part.chains.length
     onProgress?.({ kind: 'checkpoint', wallets })
   }
-  return { uploadId, checkpointId }
+  return { uploadId, checkpointId, places }
 }
 
 function withFault(report: VerifyReport, fault: string): VerifyReport {

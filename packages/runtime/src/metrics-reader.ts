@@ -46,3 +46,53 @@ class OpenMetrics extends Registry<typeof Registry.OPENMETRICS_CONTENT_TYPE> {
       .map(metric => Object.assign(Object.create(metric), { collect: metric.collect?.bind(metric) }))
   }
 }
+
+/** The metrics of several registries, each value with a label that names its registry. */
+export class LabelledRegistries extends Registry {
+  readonly #label: string
+  readonly #registries: ReadonlyMap<string, Registry>
+
+  /** @param registries by the value of their label */
+  constructor(label: string, registries: ReadonlyMap<string, Registry>) {
+    super()
+    this.#label = label
+    this.#registries = registries
+  }
+
+  override getMetricsAsArray() {
+    const labelled = Array.from(this.#registries, ([value, registry]) =>
+      registry.getMetricsAsArray().map(metric => ({ value, metric: metric as unknown as Metric })),
+    )
+    const groups = Map.groupBy(labelled.flat(), ({ metric }) => metric.name)
+    return [...groups.values()].map(group => this.#merge(group)) as unknown as ReturnType<Registry['getMetricsAsArray']>
+  }
+
+  /** A metric with the values of all. Its name may change, as prom-client changes those of counters in OpenMetrics. */
+  #merge(group: { value: string; metric: Metric }[]): Metric {
+    const label = this.#label
+    const read = async ({ value, metric }: (typeof group)[number]) => {
+      const { values } = await (metric.getForPromString?.() ?? metric.get())
+      return values.map(each => ({ ...each, labels: { [label]: value, ...each.labels } }))
+    }
+    const { name, help, type } = group[0]!.metric
+    return {
+      name,
+      help,
+      type,
+      async get() {
+        return { name: this.name, help, type, values: (await Promise.all(group.map(read))).flat() }
+      },
+    }
+  }
+}
+
+/** What prom-client's registry uses of a metric. */
+type Metric = {
+  name: string
+  help: string
+  type: string
+  get(): Promise<MetricValues>
+  /** With the series of histograms and summaries, which share the labels of a value. */
+  getForPromString?(): Promise<MetricValues>
+}
+type MetricValues = { name: string; help: string; type: string; values: { labels?: Record<string, string> }[] }

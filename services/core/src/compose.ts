@@ -1,4 +1,6 @@
 import { InstanceReporter, type Log } from '@workspace-wallet/runtime'
+import { LabelledRegistries } from '@workspace-wallet/runtime/metrics-reader'
+import type { Registry } from 'prom-client'
 import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
 import type { CoreConfig } from './config.ts'
@@ -9,6 +11,7 @@ import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
 import { poolerOf, poolerUrl } from './database/pooler.ts'
 import { isSchemaCurrent } from './database/readiness.ts'
+import { defaultSchema, schemaOf } from './database/schema.ts'
 import { explainConnectError } from './database/session-checks.ts'
 import { type PoolName, poolSettings } from './database/session-settings.ts'
 import { WorkspaceConcurrencyLimit } from './database/workspace-concurrency-limit.ts'
@@ -29,8 +32,9 @@ import { Shards } from './ledger/posting/shards.ts'
 import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { Places } from './places/places.ts'
 import { RefusalIntake } from './refusals/intake.ts'
-import type { Core } from './trpc/context.ts'
+import type { Core, OpenedCore } from './trpc/context.ts'
 import { watchWebhooks } from './webhooks/figures.ts'
 
 /**
@@ -86,12 +90,60 @@ function openLimits(connections: number) {
   }
 }
 
-/** Opens core. The ledger has its own connections, one for each shard. */
-export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<Core> {
+/** What a process has once, and all places use. */
+type Shared = { config: CoreConfig; log: Log; stopping: AbortSignal }
+
+/** Opens core: a place for each database URL. */
+export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<OpenedCore> {
+  const shared = { config, log, stopping }
+  const home = await openPlace(shared, config.DATABASE_URL)
+  const others = await Promise.all(config.DATABASE_URLS.map(url => openPlace(shared, url)))
+  const places = new Places<Core>([home, ...others])
+  home.metrics.watchProcess()
+  if (config.DATA_DIR !== undefined) watchDataDisk(home.metrics.registry, config.DATA_DIR)
+  const reporter = new InstanceReporter({
+    version: manifest.version,
+    health: async () => ({
+      fault: (await Promise.all(places.all.map(place => place.findFault()))).find(fault => fault !== null) ?? null,
+      waiting: places.all.reduce((sum, { shards }) => sum + shards.depth.waiting, 0),
+      unhealthyCores: 0,
+    }),
+    send: async report => home.instances.report('core', 'core', report),
+    leave: async ({ instanceId }) => home.instances.leave('core', 'core', instanceId),
+    log,
+  })
+  reporter.start()
+  return {
+    places,
+    instanceId: reporter.instanceId,
+    registry: registryOf(places),
+    async close() {
+      await reporter.close()
+      await Promise.all(places.all.map(place => place.close()))
+    },
+  }
+}
+
+/** The metrics of all places. Those of one alone have no label for it. */
+function registryOf({ home, all }: Places<Core>): Registry {
+  if (all.length === 1) return home.metrics.registry
+  return new LabelledRegistries('place', new Map(all.map(({ name, metrics }) => [name, metrics.registry])))
+}
+
+/** Such as `db-1:5432/wallet` or `db-1:5432/wallet/bucket_2`: without role and password. */
+function nameOfPlace(databaseUrl: string): string {
+  const { host, pathname } = new URL(databaseUrl)
+  const schema = schemaOf(databaseUrl)
+  return `${host}${pathname}${schema === defaultSchema ? '' : `/${schema}`}`
+}
+
+/** Opens a place. Its ledger has its own connections, one for each shard. */
+async function openPlace({ config, log, stopping }: Shared, databaseUrl: string): Promise<Core> {
+  const name = nameOfPlace(databaseUrl)
   const { LEDGER_CHAIN_KEY: chainKey } = config
   const history = new DatabaseHistory(log)
-  const pooler = poolerOf(config.DATABASE_URL, config.DATABASE_POOLER_URL)
-  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : config.DATABASE_URL)
+  const pooler = poolerOf(databaseUrl, config.DATABASE_POOLER_URL)
+  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : databaseUrl)
   const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, history, pooler })
   const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
   const reads = await poolOf(orm)
@@ -106,7 +158,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const sessionPool = openPool(config.DATABASE_URL, { name: 'sessions', max: 1, chainKey, history })
+  const sessionPool = openPool(databaseUrl, { name: 'sessions', max: 1, chainKey, history })
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log)
   const metrics = new Metrics()
   const ledger: LedgerStore = {
@@ -132,7 +184,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const verifying = scheduleVerifications(
-    { databaseUrl: config.DATABASE_URL, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
+    { databaseUrl, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
     {
       everyMs: config.VERIFY_EVERY_MINUTES * 60_000,
       wholeEveryMs: config.VERIFY_WHOLE_EVERY_DAYS * 86_400_000,
@@ -168,26 +220,12 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   watchWebhooks(metrics, reads)
   watchIntegrity(metrics, { reads, chainKey })
   watchDatabaseServer(metrics, reads)
-  if (config.DATA_DIR !== undefined) watchDataDisk(metrics.registry, config.DATA_DIR)
   metrics.watchSessions(foreignSessions)
   metrics.watchHistory(history)
   const instances = new InstanceIntake(reads, log)
-  const reporter = new InstanceReporter({
-    version: manifest.version,
-    health: async () => ({
-      fault: (await isSchemaCurrent(reads))
-        ? null
-        : (history.refusal ?? 'the database lacks migrations that this core knows'),
-      waiting: shards.depth.waiting,
-      unhealthyCores: 0,
-    }),
-    send: async report => instances.report('core', 'core', report),
-    leave: async ({ instanceId }) => instances.leave('core', 'core', instanceId),
-    log,
-  })
-  reporter.start()
   return {
-    databaseUrl: config.DATABASE_URL,
+    name,
+    databaseUrl,
     orm,
     reads,
     lists,
@@ -197,7 +235,6 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     ledgerWaits: new LedgerWaits(reads, lockWaits),
     refusals: new RefusalIntake(reads, log, metrics),
     instances,
-    instanceId: reporter.instanceId,
     shards,
     metrics,
     stopping,
@@ -212,6 +249,10 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
     databaseWriters: config.DATABASE_WRITERS ?? null,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
+    async findFault() {
+      if (await isSchemaCurrent(reads)) return null
+      return history.refusal ?? 'the database lacks migrations that this core knows'
+    },
     async checkConnections() {
       for (const pool of [sessionPool, reads, listPool, ledgerPool])
         try {
@@ -225,7 +266,6 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       closing.abort()
       await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
-      await reporter.close()
       await instances.close()
       await Promise.all([orm.close(true), listPool.end(), ledgerPool.end(), sessionPool.end()])
       // The ORM does not close a pool that only others have used.

@@ -47,6 +47,16 @@ export const coreSchema = z.object({
       'URL of PgBouncer in transaction mode, for reads, lists and postings. Core adds _reads, _lists and _ledger to the name of the database. DATABASE_URL still leads to PostgreSQL itself',
     ),
   DATABASE_READ_POOL: wholeNumber(2, 100).default(8).describe('Connections for short reads and administration'),
+  DATABASE_URLS: parsed(text =>
+    text
+      .split(/\s+/)
+      .filter(url => url !== '')
+      .map(url => postgresUrl.parse(url)),
+  )
+    .default([])
+    .describe(
+      'PostgreSQL URLs of further places, separated by spaces: workspaces are spread over them and DATABASE_URL (docs/scale.md)',
+    ),
   DATABASE_WRITERS: parsed(text => text.split(',').map(name => name.trim()))
     .optional()
     .describe(

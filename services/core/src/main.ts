@@ -25,7 +25,8 @@ async function main(config: CoreConfig): Promise<void> {
   const { log, output } = createLog('core', config.LOG_LEVEL)
   const stopping = new AbortController()
   const core = await openCore(config, log, stopping.signal)
-  core.metrics.watchLog(output)
+  const { places } = core
+  places.home.metrics.watchLog(output)
   const tracing = await startTracing(
     config,
     { name: 'core', version: packageJson.version, instanceId: core.instanceId },
@@ -39,7 +40,7 @@ async function main(config: CoreConfig): Promise<void> {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })
   try {
-    await checkDatabase(core)
+    await Promise.all(places.all.map(checkDatabase))
     server.listen(config.CORE_PORT, config.CORE_HOST)
     await once(server, 'listening')
   } catch (error) {
@@ -79,18 +80,18 @@ async function main(config: CoreConfig): Promise<void> {
  *
  * @throws StoredDataError, UnsuitableSession
  */
-async function checkDatabase(core: Core): Promise<void> {
-  const faults = await findFaults(core).catch(error => {
+async function checkDatabase(place: Core): Promise<void> {
+  const faults = await findFaults(place).catch(error => {
     if (error instanceof UnsuitableSession) throw error
-    core.log.warn({ err: error }, 'the database is not available yet')
+    place.log.warn({ err: error, place: place.name }, 'the database is not available yet')
     return []
   })
   if (faults.length > 0) throw new StoredDataError(faults)
 }
 
-async function findFaults(core: Core): Promise<string[]> {
-  await core.checkConnections()
-  const { orm, reads, chainKey, keyRing, log } = core
+async function findFaults(place: Core): Promise<string[]> {
+  await place.checkConnections()
+  const { orm, reads, chainKey, keyRing, log } = place
   if (!(await isChainKey(reads, chainKey)))
     return ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.']
   return faultsOfKeyRing(orm.em, keyRing, log)

@@ -93,7 +93,7 @@ async function openPosting(testbed: Testbed): Promise<Posting> {
     Promise.all(
       batch.map(({ workspace, source, target }) => {
         const { workspaceId, wallets } = ids[workspace]!
-        return core.shards.post(postingOf(workspaceId, wallets[source]!, wallets[target]!))
+        return core.places.home.shards.post(postingOf(workspaceId, wallets[source]!, wallets[target]!))
       }),
     )
   await post(drawBatch(100))

@@ -7,7 +7,7 @@ import { useList } from './record-list.tsx'
  *
  * @param name of the parameter in the address
  */
-export function CursorPager({ next, name = 'after' }: { next: string | number | null; name?: string }) {
+export function CursorPager({ next, name = 'after' }: { next: string | null; name?: string }) {
   const { pages } = useText()
   const { search, change } = useList()
   if (search[name] === undefined && next === null) return null

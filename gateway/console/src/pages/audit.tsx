@@ -21,7 +21,7 @@ export const auditSearch = z.object({
   requestId: optionalText,
   from: optionalTime,
   to: optionalTime,
-  before: z.number().int().optional().catch(undefined),
+  before: optionalText,
 })
 
 const pageSize = 50
@@ -65,7 +65,7 @@ export function AuditPage() {
               label={text.navigation.audit}
               rows={entries}
               columns={columns}
-              rowKey={({ id }) => String(id)}
+              rowKey={({ id, at }) => `${at.getTime()} ${id}`}
               empty={<Empty>{audit.empty}</Empty>}
             />
             <CursorPager next={next} name="before" />

@@ -20,7 +20,7 @@ export const refusalsSearch = z.object({
   requestId: optionalText,
   code: optionalName,
   address: optionalText,
-  before: z.number().int().optional().catch(undefined),
+  before: optionalText,
 })
 
 const filters = ['apiKey', 'requestId', 'code', 'address'] as const
@@ -30,10 +30,8 @@ const pageSize = 50
 export function RefusalsPage() {
   const { navigation, refusals } = useText()
   const { search, change } = useList()
-  const { before } = search
   const result = useRead('refusals.list', {
-    ...filterOf(search, filters),
-    ...(typeof before === 'number' && { before }),
+    ...filterOf(search, [...filters, 'before']),
     limit: pageSize,
   })
   const columns = useColumns()

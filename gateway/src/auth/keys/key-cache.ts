@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import {
+  type AccessPosition,
   accessLeaseMs,
   accessMaxAgeMs,
   accessPollMs,
@@ -29,6 +30,12 @@ export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspa
   secrets: readonly { key: KeyObject; validUntilMs: number }[]
 }
 
+/** What the polls have seen of a place of core (docs/scale.md). */
+type SeenPlace = AccessPosition & {
+  /** When the last poll was sent that the place has answered. */
+  polledAtMs: number
+}
+
 /** A look-up is repeated if a poll meanwhile returned a newer change. */
 const lookupAttempts = 3
 const keysPerCall = 500
@@ -48,8 +55,8 @@ export class KeyCache {
   readonly #sampled: SampledLog
   readonly #availability: Availability
   readonly #elapsedMs: () => number
-  /** `readAtMs`: when the look-up was sent. */
-  readonly #keys = new Map<string, { key: Key; readAtMs: number }>()
+  /** `place`: where the key is. `readAtMs`: when the look-up was sent. */
+  readonly #keys = new Map<string, CachedKey>()
   /** IDs that do not exist. They stay unknown: only core generates IDs, and they cannot be guessed. */
   readonly #unknown = new Set<string>()
   /** When each key was last used; only keys used since the last report. */
@@ -59,13 +66,10 @@ export class KeyCache {
   #isLookingUp = false
   /** Null until the first successful poll. */
   #checksumKey: string | null = null
-  #revision = 0
-  /** The epoch of that revision; null before the first successful poll. */
-  #epoch: string | null = null
+  /** Empty before the first successful poll. */
+  #places: readonly SeenPlace[] = []
   /** How often the cache was cleared. */
   #clearCount = 0
-  /** When the last successful poll was sent. */
-  #polledAtMs = Number.NEGATIVE_INFINITY
   /** Why the last poll failed. */
   #lastError: unknown
   #timer: NodeJS.Timeout | undefined
@@ -96,15 +100,19 @@ export class KeyCache {
     this.#sampled.flush()
   }
 
-  /** Whether cached keys may be used: the last successful poll is recent enough. Without one, the gateway fails closed. */
+  /** Whether cached keys of a place may be used: the last successful poll is recent enough. Without one, the gateway fails closed. */
   get isCurrent(): boolean {
-    return this.#elapsedMs() - this.#polledAtMs < accessLeaseMs
+    return this.#places.some(place => this.#isCurrent(place))
+  }
+
+  #isCurrent(place: SeenPlace | undefined): boolean {
+    return place !== undefined && this.#elapsedMs() - place.polledAtMs < accessLeaseMs
   }
 
   /** Why cached keys may not be used now; null if they may. */
   get fault(): string | null {
     if (this.isCurrent) return null
-    const sinceMs = this.#elapsedMs() - this.#polledAtMs
+    const sinceMs = this.#elapsedMs() - Math.max(...this.#places.map(({ polledAtMs }) => polledAtMs))
     const since = Number.isFinite(sinceMs) ? `for ${Math.floor(sinceMs / 1000)} s` : 'yet'
     return `no core has answered ${since}${this.#lastError === undefined ? '' : `: ${errorSummary(this.#lastError)}`}`
   }
@@ -119,11 +127,11 @@ export class KeyCache {
    * @throws DomainError S002 if core cannot be asked; S001 if a secret of the key cannot be decrypted
    */
   find(apiKey: string): Key | null | Promise<Key | null> {
-    if (this.isCurrent) {
-      const cached = this.#keys.get(apiKey)
-      if (cached && this.#elapsedMs() - cached.readAtMs < accessMaxAgeMs) return cached.key
-      if (this.#unknown.has(apiKey)) return null
-    }
+    const cached = this.#keys.get(apiKey)
+    if (cached) {
+      const isUsable = this.#isCurrent(this.#places[cached.place])
+      if (isUsable && this.#elapsedMs() - cached.readAtMs < accessMaxAgeMs) return cached.key
+    } else if (this.isCurrent && this.#unknown.has(apiKey)) return null
     return this.#canExist(apiKey) ? this.#lookUp(apiKey) : null
   }
 
@@ -160,7 +168,7 @@ export class KeyCache {
         for (const [apiKey, { resolve, reject }] of batch) {
           const key = found.get(apiKey)
           if (isDomainError(key)) reject(key)
-          else resolve(key ?? null)
+          else resolve(key?.key ?? null)
         }
       } catch (error) {
         const message = 'a look-up of API keys failed'
@@ -172,23 +180,36 @@ export class KeyCache {
     this.#isLookingUp = false
   }
 
-  async #askCore(apiKeys: string[]): Promise<Map<string, Key | DomainError>> {
+  async #askCore(apiKeys: string[]): Promise<Map<string, FoundKey | DomainError>> {
     for (let attempt = 1; ; attempt++) {
       const askedAtMs = this.#elapsedMs()
       const clearCount = this.#clearCount
-      const { revision, keys } = await this.#core.access.lookup.query({ apiKeys })
+      const { revisions, keys } = await this.#core.access.lookup.query({ apiKeys })
       // The age of a response counts from its request. A late response is as outdated as a key that was cached for as long.
       if (this.#elapsedMs() - askedAtMs >= accessLeaseMs)
         throw new Error(`core did not answer within ${accessLeaseMs} ms`)
       // The response may be older than a change that was polled meanwhile.
-      if (revision < this.#revision && attempt < lookupAttempts) continue
+      const isOutdated = this.#isOutdated(revisions)
+      if (isOutdated && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#decrypt(access)] as const))
-      if (revision >= this.#revision && clearCount === this.#clearCount) this.#store(apiKeys, found, askedAtMs)
+      // A place that does not answer may have the keys that no other one has.
+      const isPartial = revisions.includes(null)
+      if (isPartial) for (const apiKey of apiKeys) if (!found.has(apiKey)) found.set(apiKey, unavailable())
+      if (!isOutdated && clearCount === this.#clearCount) this.#store(apiKeys, found, askedAtMs)
       return found
     }
   }
 
-  #store(apiKeys: string[], found: Map<string, Key | DomainError>, readAtMs: number): void {
+  /** Whether a poll has seen a later revision of a place that answered, or other places. */
+  #isOutdated(revisions: readonly (number | null)[]): boolean {
+    if (this.#places.length === 0) return false
+    return (
+      revisions.length !== this.#places.length ||
+      revisions.some((revision, index) => revision !== null && revision < this.#places[index]!.revision)
+    )
+  }
+
+  #store(apiKeys: string[], found: Map<string, FoundKey | DomainError>, readAtMs: number): void {
     if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
     if (this.#unknown.size + apiKeys.length > unknownLimit) this.#unknown.clear()
     for (const apiKey of apiKeys) {
@@ -196,14 +217,14 @@ export class KeyCache {
       // What was cached may say otherwise.
       this.#keys.delete(apiKey)
       if (!key) this.#unknown.add(apiKey)
-      else if (!isDomainError(key)) this.#keys.set(apiKey, { key, readAtMs })
+      else if (!isDomainError(key)) this.#keys.set(apiKey, { ...key, readAtMs })
     }
   }
 
   /** If a secret cannot be decrypted, requests of that key fail with S001. */
-  #decrypt(access: KeyAccess): Key | DomainError {
+  #decrypt({ place, ...access }: KeyAccess & { place: number }): FoundKey | DomainError {
     try {
-      return toKey(this.#keyRing, access)
+      return { key: toKey(this.#keyRing, access), place }
     } catch (error) {
       const fields = { err: error, apiKey: access.apiKey }
       const message = 'the secret of an API key cannot be decrypted'
@@ -216,17 +237,19 @@ export class KeyCache {
   async #poll(): Promise<void> {
     const askedAtMs = this.#elapsedMs()
     try {
-      const since = { since: this.#revision, epoch: this.#epoch }
-      const { revision, epoch, complete, apiKeys, checksumKey } = await this.#core.access.changes.query(since)
+      const since = this.#places.map(({ revision, epoch }) => ({ revision, epoch }))
+      const { positions, complete, apiKeys, checksumKey } = await this.#core.access.changes.query({ since })
       if (!complete) this.#clear()
       for (const apiKey of apiKeys) {
         this.#keys.delete(apiKey)
         this.#unknown.delete(apiKey)
       }
-      this.#revision = revision
-      this.#epoch = epoch
+      // A place that does not answer continues where it was seen last, if the core has the same places.
+      const seen = positions.length === this.#places.length ? this.#places : []
+      this.#places = positions.map((position, index) =>
+        position ? { ...position, polledAtMs: askedAtMs } : (seen[index] ?? neverSeen),
+      )
       this.#checksumKey = checksumKey
-      this.#polledAtMs = askedAtMs
       this.#availability.restored()
     } catch (error) {
       this.#lastError = error
@@ -250,6 +273,11 @@ export class KeyCache {
         .catch(error => this.#log.debug({ err: error }, 'core did not record when API keys were used'))
   }
 }
+
+type FoundKey = { key: Key; place: number }
+type CachedKey = FoundKey & { readAtMs: number }
+
+const neverSeen: SeenPlace = { revision: 0, epoch: null, polledAtMs: Number.NEGATIVE_INFINITY }
 
 function toKey(keyRing: KeyRing, access: KeyAccess): Key {
   const { apiKey, workspaceId, status, workspaceExists, ownerIsMember } = access

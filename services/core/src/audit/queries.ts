@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { AuditAction, AuditListing, AuditPage } from '@workspace-wallet/contract'
+import type { AuditAction, AuditListing, AuditEntry as AuditRecord } from '@workspace-wallet/contract'
 import { kyselyOf, type Orm } from '../database/orm.ts'
 import { type Queryable, timeText } from '../database/statement.ts'
 import { idToFind } from '../database/types.ts'
@@ -12,8 +12,12 @@ type Parts = { orm: Orm; reads: Queryable; chainKey: KeyObject }
  * A page of the actions, newest first. The statement contains only the filters that were given, so each uses its index. It finds the
  * numbers; the actions are then read a few at a time.
  */
-export async function listAudit({ orm, reads, chainKey }: Parts, listing: AuditListing): Promise<AuditPage> {
-  const { limit, workspaceId, actor, action, target, requestId, from, to, before } = listing
+export async function listAudit(
+  { orm, reads, chainKey }: Parts,
+  before: number | undefined,
+  listing: AuditListing,
+): Promise<{ items: AuditRecord[]; next: number | null }> {
+  const { limit, workspaceId, actor, action, target, requestId, from, to } = listing
   let query = kyselyOf(orm.em.fork(), AuditEntry)
     .selectFrom('AuditEntry')
     .select('id')
@@ -28,8 +32,8 @@ export async function listAudit({ orm, reads, chainKey }: Parts, listing: AuditL
   if (to) query = query.where('at', '<', storable(to))
   if (before !== undefined) query = query.where('id', '<', before)
   const ids = (await query.execute()).map(({ id }) => id)
-  const entries = await findActions(reads, chainKey, ids.slice(0, limit))
-  return { entries, next: ids.length > limit ? ids[limit - 1]! : null }
+  const items = await findActions(reads, chainKey, ids.slice(0, limit))
+  return { items, next: ids.length > limit ? ids[limit - 1]! : null }
 }
 
 /** The time that PostgreSQL compares with those of entries: its range is smaller than that of Date. */

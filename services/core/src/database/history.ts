@@ -20,7 +20,7 @@ export type CommittedRow = {
 }
 
 /** Where a server is. `position`: how many bytes of the write-ahead log are on its disk. */
-type Place = { systemId: string; timeline: number; position: bigint }
+type ServerPosition = { systemId: string; timeline: number; position: bigint }
 
 /** Why a server is refused. */
 export const refusalReasons = ['standby', 'other_system', 'timeline', 'position', 'lost_commits'] as const
@@ -67,7 +67,7 @@ const missingText = `
  */
 export class DatabaseHistory {
   readonly #log: Log
-  #seen: Place | null = null
+  #seen: ServerPosition | null = null
   /** The last acknowledged commits, the latest first. */
   #acknowledged: CommittedRow[] = []
   /** The open connections, and the timeline of their server. */
@@ -126,7 +126,7 @@ export class DatabaseHistory {
     client.release()
   }
 
-  async #check(client: ClientBase): Promise<Place> {
+  async #check(client: ClientBase): Promise<ServerPosition> {
     // Whatever was seen before the server is asked must be in its answer.
     const seen = this.#seen
     try {
@@ -141,7 +141,7 @@ export class DatabaseHistory {
     }
   }
 
-  async #requireAcknowledged(client: ClientBase, place: Place): Promise<void> {
+  async #requireAcknowledged(client: ClientBase, place: ServerPosition): Promise<void> {
     let rows: CommittedRow[]
     do {
       rows = this.#acknowledged.slice()
@@ -150,7 +150,7 @@ export class DatabaseHistory {
     } while (rows[0] !== this.#acknowledged[0] && place.timeline > this.#seen!.timeline)
   }
 
-  #accept(place: Place): void {
+  #accept(place: ServerPosition): void {
     const seen = this.#seen
     // Another connection may have seen more in the meantime.
     if (seen && place.timeline < seen.timeline) requireSince(seen, place)
@@ -180,7 +180,7 @@ export class DatabaseHistory {
   }
 }
 
-async function readPlace(client: ClientBase): Promise<Place> {
+async function readPlace(client: ClientBase): Promise<ServerPosition> {
   const { rows } = await client.query<{ systemId: string; timeline: number | null; position: string | null }>(placeText)
   const { systemId, timeline, position } = rows[0]!
   if (timeline === null || position === null)
@@ -192,7 +192,7 @@ const restart =
   'To use this one all the same, stop all cores, compare it with a checkpoint, and start them: docs/failover.md'
 
 /** @throws StaleDatabase */
-function requireSince(seen: Place, place: Place): void {
+function requireSince(seen: ServerPosition, place: ServerPosition): void {
   const refuse = (reason: RefusalReason, what: string) => {
     throw new StaleDatabase(reason, `${what}. ${restart}`)
   }
@@ -208,7 +208,11 @@ function requireSince(seen: Place, place: Place): void {
 }
 
 /** @throws StaleDatabase */
-async function requireRows(client: ClientBase, rows: readonly CommittedRow[], { timeline }: Place): Promise<void> {
+async function requireRows(
+  client: ClientBase,
+  rows: readonly CommittedRow[],
+  { timeline }: ServerPosition,
+): Promise<void> {
   const found = await client.query<{ missing: number }>(missingText, [
     rows.map(row => row.table),
     rows.map(row => row.workspaceId),

@@ -224,7 +224,7 @@ class Ledger {
     const gateway = this.#core.as('gateway')
     await findOperatorByToken(this.#core.core, this.operatorToken)
     await gateway.access.lookup({ apiKeys: [this.apiKey] })
-    await gateway.access.changes({ since: 0, epoch: null })
+    await gateway.access.changes({ since: [] })
     await gateway.access.markUsed({ uses: [{ apiKey: this.apiKey, usedAt: new Date() }] })
     const at = new Date()
     const call = { at, method: 'GET', route: '/', code: 'GA2012', step: 'signature', detail: '', apiKey: this.apiKey }

@@ -13,7 +13,6 @@ import { chooseSeed, Random } from '../../../../cli/processes/random.ts'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { query } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { appRouter } from '../routers/app-router.ts'
 
 /** The event log of a workspace: what each event says, pages, and readers that follow it while others post. */
 const seed = chooseSeed()
@@ -219,7 +218,7 @@ describe('what an event says', () => {
   test('events of wallets say who changed what', async () => {
     await admin().members.add({ workspaceId, userId: 'owner' })
     const { apiKey } = await admin().apiKeys.create({ workspaceId, ownerUserId: 'owner', scopes: ['wallet:manage'] })
-    const gateway = appRouter.createCaller({ core: testCore.core, token: { name: 'test', role: 'gateway' } })
+    const gateway = testCore.as('gateway')
     const call = { workspaceId, caller: { ...caller, apiKey } }
     const created = await eventsOf(() => gateway.wallets.create({ ...call, name: 'C', currency: 'EUR', bizId: 'c' }))
     const { walletId } = created.answer

@@ -14,7 +14,7 @@ import {
 } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import { isSchemaCurrent } from '../database/readiness.ts'
-import type { Context, Core } from '../trpc/context.ts'
+import type { Context, OpenedCore } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { answerBatch } from './call-batch.ts'
@@ -38,14 +38,15 @@ const jsonPattern = /^application\/json[ \t]*(;|$)/i
  * @param bodyMemoryBytes memory for the bodies of all calls until they are answered, and as much for answers until they are read
  */
 export function createCoreServer(
-  core: Core,
+  { places, registry }: Pick<OpenedCore, 'places' | 'registry'>,
   router: AnyTRPCRouter,
   { tokens, bodyMemoryBytes }: { tokens: TokenTable; bodyMemoryBytes: number },
 ): Server {
+  const core = places.home
   const bodies = new CallBodies(bodyMemoryBytes)
   core.metrics.watchBodies(bodies)
   // Without a token, anybody on the network may ask for these, and both read from the database.
-  const readMetrics = createMetricsReader(core.metrics.registry)
+  const readMetrics = createMetricsReader(registry)
   const readReadiness = shareRuns(async () => !core.stopping.aborted && (await isSchemaCurrent(core.reads)))
   const trpc = createHTTPHandler({
     router,
@@ -57,7 +58,7 @@ export function createCoreServer(
 
   async function contextOf(request: IncomingMessage): Promise<Context> {
     const { traceparent } = request.headers
-    const context = { core, token: await authenticate(core, tokens, request), traceparent }
+    const context = { places, core, token: await authenticate(core, tokens, request), traceparent }
     contexts.set(request, context)
     return context
   }

@@ -4,7 +4,6 @@ import {
   brokenRule,
   type CheckpointRecord,
   type Id,
-  type RecordListing,
   type VerificationKind,
   type VerificationRecord,
   type VerifyReport,
@@ -14,6 +13,9 @@ import { recordAction } from '../audit/record.ts'
 import { type CheckedAction, findCheckedActions, type RecordedAction } from '../audit/records.ts'
 import type { Em } from '../database/orm.ts'
 import type { Queryable } from '../database/statement.ts'
+
+/** `before`: the number of the last entry of the page before. */
+type NumberedListing = { before?: number | undefined; limit: number }
 
 type Parts = { reads: Queryable; chainKey: KeyObject }
 
@@ -45,10 +47,10 @@ const kindOf = ({ action }: CheckedAction): VerificationKind => (action === acti
 /** The verifications that the audit has, newest first. */
 export async function listVerifications(
   parts: Parts,
-  listing: RecordListing,
-): Promise<{ verifications: VerificationRecord[]; next: number | null }> {
+  listing: NumberedListing,
+): Promise<{ items: VerificationRecord[]; next: number | null }> {
   const { records, next } = await listRecords(parts, ['ledger.verify', 'ledger.verify-incremental'], listing)
-  return { verifications: records.map(toVerification), next }
+  return { items: records.map(toVerification), next }
 }
 
 /** A verification of all workspaces that has ended, as the audit says under a valid MAC. */
@@ -94,10 +96,10 @@ function toEnded(action: CheckedAction): EndedVerification {
 /** The exports of checkpoints that the audit has, newest first. */
 export async function listCheckpoints(
   parts: Parts,
-  listing: RecordListing,
-): Promise<{ checkpoints: CheckpointRecord[]; next: number | null }> {
+  listing: NumberedListing,
+): Promise<{ items: CheckpointRecord[]; next: number | null }> {
   const { records, next } = await listRecords(parts, ['ledger.checkpoint'], listing)
-  return { checkpoints: records.map(toCheckpoint), next }
+  return { items: records.map(toCheckpoint), next }
 }
 
 /** The last verification that read everything; null without any. */
@@ -115,7 +117,7 @@ export async function findLastBackup(parts: Parts): Promise<BackupRecord | null>
 async function listRecords(
   { reads, chainKey }: Parts,
   actions: readonly RecordedAction[],
-  { before, limit }: RecordListing,
+  { before, limit }: NumberedListing,
 ): Promise<{ records: CheckedAction[]; next: number | null }> {
   const found = await findCheckedActions(reads, chainKey, actions, { before, limit: limit + 1 })
   const records = found.slice(0, limit)

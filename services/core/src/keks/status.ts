@@ -29,6 +29,21 @@ export async function findKekStatus(em: Em, keyRing: KeyRing): Promise<KekStatus
   return { active: keyRing.activeId, keks, modified: { count: modified.count, rows: modified.rows } }
 }
 
+/** The sums of all places. */
+export function mergeKekStatuses(statuses: readonly KekStatus[]): KekStatus {
+  const keks = new Map<string, KekStatus['keks'][number]>()
+  for (const { kek, secrets, onRing } of statuses.flatMap(status => status.keks))
+    keks.set(kek, { kek, secrets: secrets + (keks.get(kek)?.secrets ?? 0), onRing })
+  return {
+    active: statuses[0]!.active,
+    keks: [...keks].sort().map(([, kek]) => kek),
+    modified: {
+      count: statuses.reduce((sum, { modified }) => sum + modified.count, 0),
+      rows: statuses.flatMap(({ modified }) => modified.rows).slice(0, maxModified),
+    },
+  }
+}
+
 /**
  * Checks that the key ring decrypts the stored secrets. Gateways have the same ring, and core signs deliveries of webhooks. Rows
  * that were modified outside the service count for nothing, so that nobody can keep cores from starting with a forged one. They

@@ -19,7 +19,7 @@ type ListLoad = { running: number; waiting: number }
 /** A series of a metric. */
 export type LabelledValue = { labels: Record<string, string>; value: number }
 
-/** The metrics of core, at /metrics. */
+/** The metrics of a place, at /metrics of core. */
 export class Metrics {
   readonly registry = new Registry()
   readonly #batchSize: Histogram
@@ -33,13 +33,6 @@ export class Metrics {
 
   constructor() {
     const registers = [this.registry]
-    collectDefaultMetrics({ register: this.registry })
-    new Gauge({
-      name: 'core_build_info',
-      help: 'Always 1. Its labels are the versions of core and Node.js',
-      labelNames: ['version', 'node'],
-      registers,
-    }).set({ version: packageJson.version, node: process.version }, 1)
     this.#batchSize = new Histogram({
       name: 'core_batch_postings',
       help: 'Postings in a batch',
@@ -76,6 +69,17 @@ export class Metrics {
       registers,
     })
     for (const table of modifiedTables) this.#modifiedRows.inc({ table }, 0)
+  }
+
+  /** Exports what a process has once, whatever number of places it serves. */
+  watchProcess(): void {
+    collectDefaultMetrics({ register: this.registry })
+    new Gauge({
+      name: 'core_build_info',
+      help: 'Always 1. Its labels are the versions of core and Node.js',
+      labelNames: ['version', 'node'],
+      registers: [this.registry],
+    }).set({ version: packageJson.version, node: process.version }, 1)
   }
 
   /** Counts a row that was modified outside the service, each time that core refuses something because of it. */

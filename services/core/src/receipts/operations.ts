@@ -25,11 +25,15 @@ export async function receiptOf(core: Parts, workspaceId: string, name: string):
 }
 
 /** Whether a receipt is genuine, and whether the ledger still says the same. */
-export async function checkReceipt(core: Parts, receipt: string): Promise<ReceiptCheck> {
-  const verified = verifyReceipt(core.receiptKeys, receipt)
+export async function checkReceipt(
+  receiptKeys: SigningKeys,
+  receipt: string,
+  placeOf: (workspaceId: string) => Promise<Parts>,
+): Promise<ReceiptCheck> {
+  const verified = verifyReceipt(receiptKeys, receipt)
   if (verified.fault !== null) return { verdict: verified.fault, claims: null }
   const { claims, payload } = verified
-  const found = await findClaims(core, claims.workspaceId, claims.transferId)
+  const found = await findClaims(await placeOf(claims.workspaceId), claims.workspaceId, claims.transferId)
   if (found === 'MISSING' || found === 'MODIFIED') return { verdict: `TRANSFER_${found}`, claims }
   return { verdict: payloadOf(found) === payload ? 'CONFIRMED' : 'TRANSFER_DIFFERENT', claims }
 }

@@ -1,5 +1,5 @@
 import type { FilterQuery } from '@mikro-orm/core'
-import type { RefusalListing, RefusalPage } from '@workspace-wallet/contract'
+import type { RefusalListing, Refusal as RefusalRecord } from '@workspace-wallet/contract'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { Refusal } from './entities.ts'
@@ -7,8 +7,11 @@ import { Refusal } from './entities.ts'
 const keptMs = 7 * 86_400_000
 
 /** A page of the refused calls of the last seven days, newest first. */
-export async function listRefusals(em: Em, listing: RefusalListing): Promise<RefusalPage> {
-  const { apiKey, requestId, code, address, before, limit } = listing
+export async function listRefusals(
+  em: Em,
+  before: number | undefined,
+  { apiKey, requestId, code, address, limit }: RefusalListing,
+): Promise<{ items: RefusalRecord[]; next: number | null }> {
   const since = new Date((await databaseTime(em)).getTime() - keptMs)
   const where: FilterQuery<Refusal> = {
     receivedAt: { $gte: since },
@@ -19,6 +22,6 @@ export async function listRefusals(em: Em, listing: RefusalListing): Promise<Ref
     ...(before !== undefined && { id: { $lt: before } }),
   }
   const found = await em.find(Refusal, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
-  const refusals = found.slice(0, limit).map(({ receivedAt: _, apiKey = null, ...refusal }) => ({ ...refusal, apiKey }))
-  return { refusals, next: found.length > limit ? refusals.at(-1)!.id : null }
+  const items = found.slice(0, limit).map(({ receivedAt: _, apiKey = null, ...refusal }) => ({ ...refusal, apiKey }))
+  return { items, next: found.length > limit ? items.at(-1)!.id : null }
 }

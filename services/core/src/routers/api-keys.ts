@@ -19,9 +19,9 @@ import {
   usedKeysInput,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { findAccess } from '../access/access.ts'
+import { findChangesIn, lookUpIn } from '../access/in-places.ts'
 import { beginNonceGeneration, findLatestNonceGenerations } from '../access/nonce-generation.ts'
-import { findAccessChanges, markKeysUsed } from '../access/queries.ts'
+import { markKeysUsed } from '../access/queries.ts'
 import {
   createKey,
   deleteKey,
@@ -105,14 +105,14 @@ export const access = router({
   lookup: gatewayProcedure
     .input(lookupAccessInput)
     .output(accessSnapshot)
-    .query(({ ctx, input }) => findAccess(ctx.core, input.apiKeys)),
+    .query(({ ctx, input }) => lookUpIn(ctx.places.all, input.apiKeys)),
 
   changes: gatewayProcedure
     .meta({ logLevel: 'debug' })
     .input(accessChangesInput)
     .output(accessChanges)
     .query(async ({ ctx, input }) => ({
-      ...(await findAccessChanges(ctx.core.reads, input)),
+      ...(await findChangesIn(ctx.places.all, input.since)),
       checksumKey: ctx.core.keyIdChecksumKey,
     })),
 
@@ -120,7 +120,9 @@ export const access = router({
     .meta({ logLevel: 'debug' })
     .input(usedKeysInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => markKeysUsed(ctx.core.reads, input.uses)),
+    .mutation(async ({ ctx, input }) => {
+      await Promise.all(ctx.places.all.map(({ reads }) => markKeysUsed(reads, input.uses)))
+    }),
 
   nonceKey: gatewayProcedure.output(nonceKey).query(({ ctx }) => ({ nonceKey: ctx.core.nonceKey })),
 

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import {
   AdminError,
   type CheckpointPart,
   checkpointInput,
   checkpointPartReceipt,
   checkpointRecords,
+  type HaltedLedger,
   haltedLedgers,
   type Id,
   idFromUuid,
@@ -14,7 +16,6 @@ import {
   reopenInput,
   repairableRules,
   repairInput,
-  type UploadedCheckpoint,
   type Uuid,
   uploadCheckpointInput,
   uuidFromId,
@@ -30,9 +31,12 @@ import { removeUploads } from '../integrity/checkpoints/queries.ts'
 import { listCheckpoints, listVerifications, recordVerification } from '../integrity/records.ts'
 import { findHalted, haltClosed, reopenLedger } from '../integrity/repair/reopen.ts'
 import { repairLedger } from '../integrity/repair/repair.ts'
+import { mergeVerifications } from '../integrity/verify/merge.ts'
 import { verifyInThread } from '../integrity/verify/thread.ts'
+import type { PlacedCheckpoint } from '../integrity/verify/uploaded-checkpoint.ts'
 import { countHaltedLedgers, findHaltedLedgers } from '../ledger/store/halt.ts'
-import type { CallContext, Context, Core } from '../trpc/context.ts'
+import { mergeNumbered } from '../places/merge.ts'
+import { type CallContext, type Context, type Core, placesOf } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
@@ -43,43 +47,67 @@ export const ledger = router({
   verify: operatorReadProcedure.input(verifyInput).query(async ({ ctx, input, signal: caller }) => {
     const workspaceId = await workspaceOf(ctx, input.workspaceId)
     const signal = untilStopped(ctx, caller)
-    return recorded(ctx, workspaceId, verifyAlone(ctx.core, workspaceId, input.checkpoint ?? null, signal))
+    const verifications = placesOf(ctx, input.workspaceId).map(core => {
+      const place = ctx.places.all.indexOf(core)
+      // A place that was added since is not in the checkpoint.
+      const checkpoint = input.checkpoint && place < input.checkpoint.places ? { ...input.checkpoint, place } : null
+      return recorded({ ...ctx, core }, workspaceId, verifyAlone(core, workspaceId, checkpoint, signal))
+    })
+    return mergeVerifications(verifications)
   }),
 
   verifications: operatorReadProcedure
     .input(listRecordsInput)
     .output(verificationRecords)
-    .query(({ ctx, input }) => listVerifications(ctx.core, input)),
+    .query(async ({ ctx, input }) => {
+      const { items, next } = await mergeNumbered(ctx.places.all, input, (place, before) =>
+        listVerifications(place, { before, limit: input.limit }),
+      )
+      return { verifications: items, next }
+    }),
 
   checkpoints: operatorReadProcedure
     .input(listRecordsInput)
     .output(checkpointRecords)
-    .query(({ ctx, input }) => listCheckpoints(ctx.core, input)),
+    .query(async ({ ctx, input }) => {
+      const { items, next } = await mergeNumbered(ctx.places.all, input, (place, before) =>
+        listCheckpoints(place, { before, limit: input.limit }),
+      )
+      return { checkpoints: items, next }
+    }),
 
   uploadCheckpoint: adminProcedure
     .input(uploadCheckpointInput)
     .output(checkpointPartReceipt)
-    .mutation(async ({ ctx, input: { uploadId, part } }) => ({
-      genuine: await uploadCheckpointPart(ctx.core.reads, ctx.core.chainKey, uploadId, part),
-    })),
+    .mutation(async ({ ctx: { places }, input: { uploadId, part } }) => {
+      const { reads, chainKey } = places.all[part.place] ?? places.home
+      return { genuine: await uploadCheckpointPart(reads, chainKey, uploadId, part) }
+    }),
 
   checkpoint: operatorReadProcedure
     .input(checkpointInput)
     .query(async ({ ctx, input, signal: caller }): Promise<AsyncGenerator<CheckpointPart, void>> => {
       const workspaceId = await workspaceOf(ctx, input.workspaceId)
       const signal = untilStopped(ctx, caller)
-      const { databaseUrl, chainKey } = ctx.core
-      const scope = { databaseUrl, chainKey, workspaceId }
-      return oneForEach(ctx, audited(ctx, workspaceId, createCheckpoint(scope, signal)))
+      const checkpointId = randomUUID()
+      const places = placesOf(ctx, input.workspaceId)
+      const parts = places.map(core => {
+        const { databaseUrl, chainKey } = core
+        const place = ctx.places.all.indexOf(core)
+        const scope = { databaseUrl, chainKey, workspaceId, checkpointId, place, isLastPlace: core === places.at(-1) }
+        return audited({ ...ctx, core }, workspaceId, createCheckpoint(scope, signal))
+      })
+      return oneForEach(ctx, inTurn(parts))
     }),
 
   halted: operatorReadProcedure.output(haltedLedgers).query(async ({ ctx }) => {
-    const found = await findHaltedLedgers(ctx.core.reads, listedHalted)
-    const ledgers = found.map(({ workspaceId, reason }) => ({
-      workspaceId: idFromUuid('workspace', workspaceId),
-      reason: reason ?? '',
-    }))
-    return { ledgers, total: await countHaltedLedgers(ctx.core.reads) }
+    const { all } = ctx.places
+    const found = (await Promise.all(all.map(({ reads }) => findHaltedLedgers(reads, listedHalted)))).flat()
+    const counts = await Promise.all(all.map(({ reads }) => countHaltedLedgers(reads)))
+    return {
+      ledgers: found.map(toHalted).sort(byWorkspace).slice(0, listedHalted),
+      total: counts.reduce((sum, count) => sum + count, 0),
+    }
   }),
 
   reopen: adminProcedure
@@ -95,6 +123,20 @@ export const ledger = router({
     return verifyAndRepair({ ...ctx, reason: input.reason }, id, input.dryRun, untilStopped(ctx, caller))
   }),
 })
+
+const toHalted = ({
+  workspaceId,
+  reason,
+}: {
+  workspaceId: Uuid<'workspace'>
+  reason: string | null
+}): HaltedLedger => ({
+  workspaceId: idFromUuid('workspace', workspaceId),
+  reason: reason ?? '',
+})
+
+/** As public IDs sort: in the order of their UUIDs. */
+const byWorkspace = (a: HaltedLedger, b: HaltedLedger) => (a.workspaceId < b.workspaceId ? -1 : 1)
 
 /** The ID of a halted workspace. @throws AdminError if it cannot be repaired or reopened */
 async function haltedFirst(ctx: CallContext, text: string): Promise<Id<'workspace'>> {
@@ -126,7 +168,7 @@ const verifying = new WeakSet<Core>()
 async function* verifyAlone(
   core: Core,
   workspaceId: Uuid<'workspace'> | null,
-  checkpoint: UploadedCheckpoint | null,
+  checkpoint: PlacedCheckpoint | null,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
   if (verifying.has(core))
@@ -250,7 +292,11 @@ async function* oneForEach(
   }
 }
 
-/** Records the checkpoint in the audit before the last part is sent, so that the audit has every complete checkpoint. */
+async function* inTurn<Item>(sources: readonly AsyncIterable<Item>[]): AsyncGenerator<Item, void> {
+  for (const source of sources) yield* source
+}
+
+/** Records the checkpoint in the audit of the place before its last part is sent, so that the audit has every complete checkpoint. */
 async function* audited(
   ctx: CallContext,
   workspace: Uuid<'workspace'> | null,
@@ -260,7 +306,7 @@ async function* audited(
   for await (const part of parts) {
     wallets += part.chains.length
     const { checkpointId, takenAt } = part
-    if (part.last)
+    if (part.lastOfPlace)
       await inTransaction(ctx, async (em, actor) =>
         recordAction(em, {
           actor,

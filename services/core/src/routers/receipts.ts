@@ -21,5 +21,7 @@ export const receipts = router({
   check: operatorReadProcedure
     .input(checkReceiptInput)
     .output(receiptCheck)
-    .query(({ ctx, input }) => checkReceipt(ctx.core, input.receipt)),
+    .query(({ ctx: { core, places }, input }) =>
+      checkReceipt(core.receiptKeys, input.receipt, workspaceId => places.of('workspace', workspaceId)),
+    ),
 })

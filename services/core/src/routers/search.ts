@@ -6,10 +6,12 @@ import {
   transferNameInput,
   transferRecord,
 } from '@workspace-wallet/contract'
+import type { Em } from '../database/orm.ts'
 import { haltIfModified } from '../ledger/store/halt.ts'
 import { searchIn } from '../search/bounded-search.ts'
-import { findByText } from '../search/find.ts'
-import { getFunding, listFundings } from '../search/transfers.ts'
+import { findByText, mergeFound } from '../search/find.ts'
+import { placeOfTransfer, placesOfTransfers } from '../search/transfer-places.ts'
+import { getFunding, listFundings, mergeTransfers } from '../search/transfers.ts'
 import { router } from '../trpc/init.ts'
 import { operatorReadProcedure } from '../trpc/procedures.ts'
 
@@ -17,7 +19,9 @@ export const search = router({
   find: operatorReadProcedure
     .input(findInput)
     .output(findResult)
-    .query(({ ctx: { core, actor }, input }) => findByText(core, actor, input.text)),
+    .query(async ({ ctx: { places, actor }, input }) =>
+      mergeFound(await Promise.all(places.all.map(place => findByText(place, actor, input.text)))),
+    ),
 })
 
 /** Deposits and withdrawals. */
@@ -25,12 +29,17 @@ export const fundings = router({
   list: operatorReadProcedure
     .input(listFundingsInput)
     .output(foundTransfers)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'from', read: em => listFundings(em, input) }),
-    ),
+    .query(async ({ ctx, input }) => {
+      const search = { actor: ctx.actor, blamed: 'from', read: (em: Em) => listFundings(em, input) }
+      const pages = (await placesOfTransfers(ctx, input)).map(place => searchIn(place, search))
+      return mergeTransfers(await Promise.all(pages), input.limit)
+    }),
 
   get: operatorReadProcedure
     .input(transferNameInput)
     .output(transferRecord)
-    .query(({ ctx: { core, actor }, input }) => haltIfModified(core, () => getFunding(core, actor, input))),
+    .query(async ({ ctx, input }) => {
+      const place = await placeOfTransfer(ctx, input)
+      return haltIfModified(place, () => getFunding(place, ctx.actor, input))
+    }),
 })

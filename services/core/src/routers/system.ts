@@ -11,23 +11,30 @@ import {
   systemStatus,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
+import { mergeNumbered } from '../places/merge.ts'
 import { listRefusals } from '../refusals/list.ts'
 import { searchIn } from '../search/bounded-search.ts'
-import { readActivity } from '../system/activity.ts'
+import { mergeActivities, readActivity } from '../system/activity.ts'
 import { recordBackup } from '../system/backups.ts'
-import { readStatus } from '../system/status.ts'
+import { mergeStatuses, readStatus } from '../system/status.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure, instanceProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 
 export const system = router({
-  status: operatorReadProcedure.output(systemStatus).query(({ ctx: { core, actor } }) => readStatus(core, actor)),
+  status: operatorReadProcedure
+    .output(systemStatus)
+    .query(async ({ ctx: { places, actor } }) =>
+      mergeStatuses(await Promise.all(places.all.map(place => readStatus(place, actor)))),
+    ),
 
   activity: operatorReadProcedure
     .input(activityInput)
     .output(systemActivity)
-    .query(({ ctx: { core, actor }, input }) => readActivity(core, actor, input)),
+    .query(async ({ ctx: { places, actor }, input }) =>
+      mergeActivities(await Promise.all(places.all.map(place => readActivity(place, actor, input)))),
+    ),
 
   recordBackup: adminProcedure
     .input(recordBackupInput)
@@ -47,9 +54,12 @@ export const refusals = router({
   list: operatorReadProcedure
     .input(listRefusalsInput)
     .output(refusalPage)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'code', read: em => listRefusals(em, input) }),
-    ),
+    .query(async ({ ctx: { places, actor }, input }) => {
+      const { items, next } = await mergeNumbered([places.home], input, (place, before) =>
+        searchIn(place, { actor, blamed: 'code', read: em => listRefusals(em, before, input) }),
+      )
+      return { refusals: items, next }
+    }),
 })
 
 /** Gateways and couriers, about themselves. Kind and name are those of the token: none can report as another. */

@@ -14,10 +14,12 @@ import {
   transferOrder,
   transferPage,
 } from '@workspace-wallet/contract'
+import type { Em } from '../database/orm.ts'
 import { haltIfModified } from '../ledger/store/halt.ts'
 import { searchIn } from '../search/bounded-search.ts'
 import { traceTransfer } from '../search/trace.ts'
-import { searchTransfers } from '../search/transfers.ts'
+import { placeOfTransfer, placesOfTransfers } from '../search/transfer-places.ts'
+import { mergeTransfers, searchTransfers } from '../search/transfers.ts'
 import { createBatch, createTransfer, reverseTransfer, toOrder } from '../transfers/operations.ts'
 import { findOrder, listOrders, listOrdersOfWallet } from '../transfers/queries.ts'
 import { router } from '../trpc/init.ts'
@@ -80,12 +82,14 @@ export const transfers = router({
   search: operatorReadProcedure
     .input(searchTransfersInput)
     .output(foundTransfers)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'from', read: em => searchTransfers(em, input) }),
-    ),
+    .query(async ({ ctx, input }) => {
+      const search = { actor: ctx.actor, blamed: 'from', read: (em: Em) => searchTransfers(em, input) }
+      const pages = (await placesOfTransfers(ctx, input)).map(place => searchIn(place, search))
+      return mergeTransfers(await Promise.all(pages), input.limit)
+    }),
 
   trace: operatorReadProcedure
     .input(transferNameInput)
     .output(tracedTransfer)
-    .query(({ ctx: { core, actor }, input }) => traceTransfer(core, actor, input)),
+    .query(async ({ ctx, input }) => traceTransfer(await placeOfTransfer(ctx, input), ctx.actor, input)),
 })

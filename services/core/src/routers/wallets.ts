@@ -28,8 +28,8 @@ import { changerOf } from '../audit/actors.ts'
 import type { Em } from '../database/orm.ts'
 import { haltIfModified } from '../ledger/store/halt.ts'
 import { searchIn } from '../search/bounded-search.ts'
-import { searchWallets } from '../search/wallets.ts'
-import type { CallContext } from '../trpc/context.ts'
+import { mergeWallets, searchWallets } from '../search/wallets.ts'
+import { type CallContext, placesOf } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import {
   fundingProcedure,
@@ -132,9 +132,11 @@ export const wallets = router({
   search: operatorReadProcedure
     .input(searchWalletsInput)
     .output(foundWallets)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'workspaceId', read: em => searchWallets(em, input) }),
-    ),
+    .query(async ({ ctx, input }) => {
+      const search = { actor: ctx.actor, blamed: 'workspaceId', read: (em: Em) => searchWallets(em, input) }
+      const pages = placesOf(ctx, input.workspaceId).map(place => searchIn(place, search))
+      return mergeWallets(await Promise.all(pages), input.limit)
+    }),
 })
 
 /**

@@ -29,6 +29,7 @@ import {
   workspaceReadProcedure,
 } from '../trpc/procedures.ts'
 import { inTransaction, inWorkspaceTransaction } from '../trpc/transactions.ts'
+import { leaseInTurns } from '../webhooks/lease-turns.ts'
 import { leaseDue, readDeliveries } from '../webhooks/leases.ts'
 import {
   createWebhook,
@@ -124,19 +125,24 @@ export const courier = router({
     .input(leaseInput)
     .output(lease)
     .mutation(async ({ ctx, input: { size, held } }) => {
-      const { courierCalls, reads } = ctx.core
-      const { revoked, leases } = await courierCalls.run(ctx.token.name, async () => ({
-        revoked: await findRevokedLeases(reads, held),
-        leases: await leaseDue(ctx.core, action => inTransaction(ctx, action), size),
-      }))
-      return { webhooks: await readDeliveries(ctx.core, leases), revoked }
+      const { home, all } = ctx.places
+      return leaseInTurns(all, home.log, size, async (core, size) => {
+        const { revoked, leases } = await core.courierCalls.run(ctx.token.name, async () => ({
+          revoked: await findRevokedLeases(core.reads, held),
+          leases: size > 0 ? await leaseDue(core, action => inTransaction({ ...ctx, core }, action), size) : [],
+        }))
+        return { webhooks: await readDeliveries(core, leases), revoked }
+      })
     }),
 
   report: courierProcedure
     .meta({ logLevel: 'debug' })
     .input(deliveryReport)
     .output(deliveryReportAnswer)
-    .mutation(({ ctx, input }) =>
-      ctx.core.courierCalls.run(ctx.token.name, () => inTransaction(ctx, em => reportDeliveries(em, input))),
-    ),
+    .mutation(async ({ ctx, input }) => {
+      const core = await ctx.places.of('webhook', input.webhookId)
+      return core.courierCalls.run(ctx.token.name, () =>
+        inTransaction({ ...ctx, core }, em => reportDeliveries(em, input)),
+      )
+    }),
 })

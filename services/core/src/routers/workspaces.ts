@@ -9,8 +9,10 @@ import {
   workspacePage,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
+import type { Em } from '../database/orm.ts'
+import { emptiestPlace } from '../places/emptiest.ts'
 import { searchIn } from '../search/bounded-search.ts'
-import { getWorkspace, listMembers, listWorkspaces } from '../search/workspaces.ts'
+import { getWorkspace, listMembers, listWorkspaces, mergeWorkspaces } from '../search/workspaces.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
@@ -20,9 +22,10 @@ export const workspaces = router({
   list: operatorReadProcedure
     .input(listWorkspacesInput)
     .output(workspacePage)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'namePrefix', read: em => listWorkspaces(em, input) }),
-    ),
+    .query(async ({ ctx: { places, actor }, input }) => {
+      const search = { actor, blamed: 'namePrefix', read: (em: Em) => listWorkspaces(em, input) }
+      return mergeWorkspaces(await Promise.all(places.all.map(place => searchIn(place, search))), input.limit)
+    }),
 
   get: operatorReadProcedure
     .input(z.object({ workspaceId: z.string() }))
@@ -34,9 +37,12 @@ export const workspaces = router({
   create: adminProcedure
     .input(createWorkspaceInput)
     .output(z.object({ workspaceId: z.string() }))
-    .mutation(({ ctx, input }) =>
-      inTransaction(ctx, (em, actor) => createWorkspace(em, { actor, chainKey: ctx.core.chainKey }, input.name)),
-    ),
+    .mutation(async ({ ctx, input }) => {
+      const core = await emptiestPlace(ctx.places.all)
+      return inTransaction({ ...ctx, core }, (em, actor) =>
+        createWorkspace(em, { actor, chainKey: core.chainKey }, input.name),
+      )
+    }),
 
   delete: adminProcedure
     .input(deleteWorkspaceInput)

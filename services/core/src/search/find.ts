@@ -49,6 +49,17 @@ export async function findByText(core: SearchParts, actor: string, text: string)
   }
 }
 
+/** What was found in all places: at most `foundLimit` by each comparison. */
+export function mergeFound(results: readonly FindResult[]): FindResult {
+  const [{ searched: lookups }] = results as [FindResult]
+  const merged = lookups.map(({ kind, by }, index) => {
+    const found = results.flatMap(result => result.found.filter(each => each.kind === kind && each.by === by))
+    const isComplete = found.length <= foundLimit && results.every(({ searched }) => searched[index]!.isComplete)
+    return { found: found.slice(0, foundLimit), searched: { kind, by, isComplete } }
+  })
+  return { found: merged.flatMap(({ found }) => found), searched: merged.map(({ searched }) => searched) }
+}
+
 /** Null if it took too long. */
 async function lookUp(core: SearchParts, actor: string, { read }: Lookup, text: string): Promise<FoundObject[] | null> {
   try {

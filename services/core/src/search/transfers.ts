@@ -20,6 +20,7 @@ import { idToFind } from '../database/types.ts'
 import type { NameKey } from '../ledger/decide/requests.ts'
 import { type FoundTransfer, findTransfers } from '../ledger/store/queries.ts'
 import { type CheckedReads, requireChained } from '../ledger/store/require-signed.ts'
+import { mergePages } from '../places/merge.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { type SearchParts, searchIn } from './bounded-search.ts'
@@ -44,6 +45,26 @@ type Page = { found: Transfer[]; cursorOf: (last: Transfer) => Cursor }
  */
 export function searchTransfers(em: Em, search: TransferSearch): Promise<FoundTransfers> {
   return findPage(em, search, matchesOf(search))
+}
+
+/** A page of the transfers of all places: their order, and where a page begins, are the same in all. */
+export function mergeTransfers(pages: readonly FoundTransfers[], limit: number): FoundTransfers {
+  const [only, ...others] = pages
+  // Those of a wallet or workspace have an order of their own.
+  if (only && others.length === 0) return only
+  const inAll = pages.map(({ transfers: items, next }) => ({ items, next }))
+  const { items, hasMore } = mergePages(inAll, limit, newestFirst)
+  const last = items.at(-1)
+  const next = last && hasMore ? timeCursor({ createdAt: last.createdAt, id: last.transferId as Id<'transfer'> }) : null
+  return { transfers: items, next: next && cursorText(next) }
+}
+
+function newestFirst(a: TransferRecord, b: TransferRecord): number {
+  return b.createdAt.getTime() - a.createdAt.getTime() || (a.transferId < b.transferId ? 1 : -1)
+}
+
+function timeCursor({ createdAt, id }: Pick<Transfer, 'createdAt' | 'id'>): Cursor {
+  return { by: 'time', value: createdAt.getTime(), id }
 }
 
 /** A page of deposits and withdrawals, newest first. @throws DomainError as `searchTransfers` */
@@ -154,7 +175,7 @@ async function readOfAll(em: Em, search: Search, matches: Matches[]): Promise<Pa
     { $and: after === undefined ? matches : [...matches, before(requireCursor('time', after))] },
     { orderBy: [{ createdAt: 'desc' }, { id: 'desc' }], limit: limit + 1 },
   )
-  return { found, cursorOf: last => ({ by: 'time', value: last.createdAt.getTime(), id: last.id }) }
+  return { found, cursorOf: timeCursor }
 }
 
 /** The first condition is for the index. */

@@ -3,6 +3,7 @@ import type { FoundWallet, FoundWallets, WalletSearch } from '@workspace-wallet/
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
 import { idToFind } from '../database/types.ts'
+import { mergePages } from '../places/merge.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { beginsWith, between } from './conditions.ts'
 
@@ -29,6 +30,13 @@ export async function searchWallets(em: Em, search: WalletSearch): Promise<Found
   const found = await em.find(Wallet, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
   const wallets = found.slice(0, limit).map(toFound)
   return { wallets, next: found.length > limit ? wallets.at(-1)!.walletId : null }
+}
+
+/** A page of the wallets of all places: their order, and where a page begins, are the same in all. */
+export function mergeWallets(pages: readonly FoundWallets[], limit: number): FoundWallets {
+  const inAll = pages.map(({ wallets: items, next }) => ({ items, next }))
+  const { items, hasMore } = mergePages(inAll, limit, (a, b) => (a.walletId < b.walletId ? 1 : -1))
+  return { wallets: items, next: hasMore ? items.at(-1)!.walletId : null }
 }
 
 export function toFound(wallet: Wallet): FoundWallet {

@@ -12,6 +12,7 @@ import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
 import { idToFind } from '../database/types.ts'
 import { Ledger } from '../ledger/rows/entities.ts'
+import { mergePages } from '../places/merge.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { Member, Workspace } from '../workspaces/entities.ts'
 import { beginsWith } from './conditions.ts'
@@ -35,6 +36,13 @@ export async function listWorkspaces(
   const ledgerOf = new Map(ledgers.map(ledger => [ledger.workspaceId, ledger]))
   const workspaces = shown.map(workspace => toRecord(workspace, ledgerOf.get(workspace.id)))
   return { workspaces, next: found.length > limit ? shown.at(-1)!.id : null }
+}
+
+/** A page of the workspaces of all places: their order, and where a page begins, are the same in all. */
+export function mergeWorkspaces(pages: readonly WorkspacePage[], limit: number): WorkspacePage {
+  const inAll = pages.map(({ workspaces: items, next }) => ({ items, next }))
+  const { items, hasMore } = mergePages(inAll, limit, (a, b) => (a.workspaceId < b.workspaceId ? 1 : -1))
+  return { workspaces: items, next: hasMore ? items.at(-1)!.workspaceId : null }
 }
 
 /** A workspace, also a deleted one. @throws AdminError NOT_FOUND */

@@ -1,4 +1,4 @@
-import { type ActivityInput, Decimal, type SystemActivity } from '@workspace-wallet/contract'
+import { type ActivityInput, Decimal, type HourlyTransfers, type SystemActivity } from '@workspace-wallet/contract'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { type SearchParts, searchIn } from '../search/bounded-search.ts'
@@ -37,4 +37,17 @@ async function countByHour(em: Em, from: Date): Promise<SystemActivity['totals']
     transfers: Number(transfers),
     volume: new Decimal(volume),
   }))
+}
+
+/** The sums of all places. The hours are those of the first. */
+export function mergeActivities([first, ...others]: readonly SystemActivity[]): SystemActivity {
+  const { from, now } = first!
+  const sums = new Map<string, HourlyTransfers>()
+  for (const { totals } of [first!, ...others])
+    for (const { hour, currency, transfers, volume } of totals) {
+      const name = `${hour.toISOString()} ${currency}`
+      const sum = sums.get(name) ?? { hour, currency, transfers: 0, volume: new Decimal(0) }
+      sums.set(name, { ...sum, transfers: sum.transfers + transfers, volume: sum.volume.plus(volume) })
+    }
+  return { from, now, totals: [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum) }
 }

@@ -30,8 +30,8 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
   const credentials = await readCredentials(core, actor)
   const stored = await searchIn(core, { actor, blamed, read: readStored })
   const halted = await findHaltedLedgers(core.reads, statusListLimit)
-  const [lastVerification = null] = (await listVerifications(core, { limit: 1 })).verifications
-  const [lastCheckpoint = null] = (await listCheckpoints(core, { limit: 1 })).checkpoints
+  const [lastVerification = null] = (await listVerifications(core, { limit: 1 })).items
+  const [lastCheckpoint = null] = (await listCheckpoints(core, { limit: 1 })).items
   const { versions, ...rest } = stored
   return {
     ...rest,
@@ -47,6 +47,48 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
     credentials,
   }
 }
+
+/** What is to be seen first in all places. Instances and versions are those of the first, which is home. */
+export function mergeStatuses([home, ...others]: readonly SystemStatus[]): SystemStatus {
+  const all = [home!, ...others]
+  const credentials = all.flatMap(({ credentials }) => credentials ?? [])
+  return {
+    ...home!,
+    halted: all.flatMap(({ halted }) => halted).slice(0, statusListLimit),
+    lastVerification: earliest(all.map(({ lastVerification }) => lastVerification)),
+    lastWholeVerification: earliest(all.map(({ lastWholeVerification }) => lastWholeVerification)),
+    lastCheckpoint: earliest(all.map(({ lastCheckpoint }) => lastCheckpoint)),
+    credentials:
+      credentials.length < all.length
+        ? null
+        : {
+            expiringKeys: firstOf(
+              credentials.map(each => each.expiringKeys),
+              by('expiresAt'),
+            ),
+            expiringOperators: home!.credentials!.expiringOperators,
+            unusedKeys: firstOf(
+              credentials.map(each => each.unusedKeys),
+              by('lastUsedAt'),
+            ),
+          },
+  }
+}
+
+/** What is longest ago: it says since when all places are known to be sound. Null if a place has none. */
+function earliest<Record extends { at: Date }>(records: readonly (Record | null)[]): Record | null {
+  const found = records.filter(record => record !== null)
+  return found.length < records.length ? null : found.reduce((first, each) => (each.at < first.at ? each : first))
+}
+
+function firstOf<Item>(lists: readonly (readonly Item[])[], compare: (a: Item, b: Item) => number): Item[] {
+  return lists.length === 1 ? [...lists[0]!] : lists.flat().sort(compare).slice(0, statusListLimit)
+}
+
+const by =
+  <Name extends string>(name: Name) =>
+  (a: Record<Name, Date | null>, b: Record<Name, Date | null>) =>
+    (a[name]?.getTime() ?? 0) - (b[name]?.getTime() ?? 0)
 
 async function readStored(em: Em) {
   const now = await databaseTime(em)

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Scope } from '@workspace-wallet/contract'
 import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
+import type { Registry } from 'prom-client'
 import type { AccessCache } from '../access/access-cache.ts'
 import type { ForeignSessions } from '../database/foreign-sessions.ts'
 import type { DatabaseHistory } from '../database/history.ts'
@@ -13,13 +14,16 @@ import type { InstanceIntake } from '../instances/intake.ts'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { Places } from '../places/places.ts'
 import type { RefusalIntake } from '../refusals/intake.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
 import type { CallerToken } from './service-token.ts'
 
-/** What procedures use. */
+/** What procedures use: a place, and what they need besides. */
 export type Core = {
-  /** DATABASE_URL: for connections of their own. */
+  /** Of the place: the host, database and schema. */
+  name: string
+  /** The URL of the place: for connections of their own. */
   databaseUrl: string
   orm: Orm
   /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
@@ -41,8 +45,6 @@ export type Core = {
   refusals: RefusalIntake
   /** Stores what instances report about themselves. */
   instances: InstanceIntake
-  /** Of this process, as its reports have it. */
-  instanceId: string
   shards: Shards
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */
@@ -67,6 +69,8 @@ export type Core = {
   metrics: Metrics
   /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */
   stopping: AbortSignal
+  /** Why the place cannot be used now, as a sentence; null if it can. */
+  findFault(): Promise<string | null>
   /**
    * Opens a connection of each pool.
    *
@@ -77,8 +81,27 @@ export type Core = {
   close(): Promise<void>
 }
 
-/** The context of every call: core, the token of the caller, and what came with the call as its W3C `traceparent`. */
-export type Context = { core: Core; token: CallerToken; traceparent?: unknown }
+/** All that this process serves. */
+export type OpenedCore = {
+  places: Places<Core>
+  /** Of this process, as its reports have it. */
+  instanceId: string
+  /** The metrics of all places. */
+  registry: Registry
+  /** Finishes accepted postings, then closes all connections. */
+  close(): Promise<void>
+}
+
+/**
+ * The context of every call: the places, the token of the caller, and what came with the call as its W3C `traceparent`. `core`: the
+ * place of the workspace or key that the input names, otherwise home.
+ */
+export type Context = { places: Places<Core>; core: Core; token: CallerToken; traceparent?: unknown }
+
+/** The places that a list reads: that of the workspace which its input names, otherwise all. */
+export function placesOf({ core, places }: Context, workspaceId: string | undefined): readonly Core[] {
+  return workspaceId === undefined ? places.all : [core]
+}
 
 /** The context after the base procedures. */
 export type CallContext = Context & {

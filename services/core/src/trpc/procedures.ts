@@ -3,15 +3,16 @@ import { TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
 import { runWithSpan } from '@workspace-wallet/runtime/tracing'
 import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
+import type { Places } from '../places/places.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import { startCallSpan } from './call-span.ts'
-import type { CallContext, Context } from './context.ts'
+import type { CallContext, Context, Core } from './context.ts'
 import { codeOf, toTRPCError } from './errors.ts'
 import { type Callers, t } from './init.ts'
 import type { Role } from './service-token.ts'
 
 /**
- * The base of all procedures. Its one middleware checks `meta`, sets `ctx.actor` and `ctx.requireScope`, logs and counts the
+ * The base of all procedures. Its one middleware checks `meta`, sets `ctx.core`, `ctx.actor` and `ctx.requireScope`, logs and counts the
  * answer, and maps errors, including those of a streamed response. Each middleware takes 3 µs of a call (docs/measurements.md).
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
@@ -32,7 +33,10 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     recordAnswer(ctx, call, codeOf(error))
     throw error
   }
-  const run = async () => next({ ctx: { ...(await identify(ctx, callers, rawInput)), requestId } })
+  const run = async () => {
+    const placed = ctx.places.all.length === 1 ? ctx : { ...ctx, core: await placeNamedIn(ctx.places, rawInput) }
+    return next({ ctx: { core: placed.core, ...(await identify(placed, callers, rawInput)), requestId } })
+  }
   const begin = () => (token.role === 'viewer' ? core.viewerCalls.run(token.name, run) : run())
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)
@@ -43,6 +47,14 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
 
 function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): string {
   return `a token of the role ${role} may not call ${path}: use a token of the role ${allowed.join(' or ')}`
+}
+
+/** The place of the workspace or API key that an input names, otherwise home. @throws as `Places.of` */
+async function placeNamedIn(places: Places<Core>, rawInput: unknown): Promise<Core> {
+  const { workspaceId, apiKey } = (rawInput ?? {}) as { workspaceId?: unknown; apiKey?: unknown }
+  if (typeof workspaceId === 'string') return places.of('workspace', workspaceId)
+  if (typeof apiKey === 'string') return places.of('apiKey', apiKey)
+  return places.home
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHmac, type KeyObject, randomUUID, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import {
   AdminError,
   type CheckpointAudit,
@@ -26,27 +26,32 @@ import {
 type CheckpointScope = {
   databaseUrl: string
   chainKey: KeyObject
-  /** Null for all workspaces. */
+  /** Null for all workspaces of the place. */
   workspaceId: Uuid<'workspace'> | null
+  checkpointId: string
+  /** The number of the place, and whether the checkpoint ends with it. */
+  place: number
+  isLastPlace: boolean
 }
 
 /**
- * Signs the last flow of each chain, the end of each event log and the revision of each signed row, as of one snapshot. A chain or row that was
+ * Signs, of a place, the last flow of each chain, the end of each event log and the revision of each signed row, as of one snapshot. A chain or row that was
  * reset to a genuine earlier state no longer matches. Yields the parts one by one, in constant memory.
  *
  * @throws AdminError NOT_ALLOWED if the row of a wallet is damaged
  */
 export async function* createCheckpoint(
-  { databaseUrl, chainKey, workspaceId }: CheckpointScope,
+  { databaseUrl, chainKey, workspaceId, checkpointId, place, isLastPlace }: CheckpointScope,
   signal?: AbortSignal,
 ): AsyncGenerator<CheckpointPart, void> {
   const snapshot = await Snapshot.open({ databaseUrl, chainKey }, 'core checkpoint', signal)
   try {
     const checkpoint = {
       format: checkpointFormat,
-      checkpointId: randomUUID(),
+      checkpointId,
       takenAt: await snapshotTime(snapshot),
       workspaceId: workspaceId && idFromUuid('workspace', workspaceId),
+      place,
     } as const
     let part = 0
     let entries = noEntries()
@@ -54,14 +59,14 @@ export async function* createCheckpoint(
     for await (const batch of entriesOf(snapshot, workspaceId))
       for (const add of batch) {
         if (count === checkpointPartEntries) {
-          yield signed(chainKey, { ...checkpoint, part: part++, last: false, ...entries })
+          yield signed(chainKey, { ...checkpoint, part: part++, lastOfPlace: false, last: false, ...entries })
           entries = noEntries()
           count = 0
         }
         add(entries)
         count++
       }
-    yield signed(chainKey, { ...checkpoint, part, last: true, ...entries })
+    yield signed(chainKey, { ...checkpoint, part, lastOfPlace: true, last: isLastPlace, ...entries })
   } finally {
     await snapshot.close()
   }
@@ -114,7 +119,9 @@ function macOf(key: KeyObject, part: Omit<CheckpointPart, 'mac'>): string {
     part.checkpointId,
     part.takenAt,
     part.workspaceId,
+    part.place,
     part.part,
+    part.lastOfPlace,
     part.last,
     part.chains.map(chain => [chain.workspaceId, chain.walletId, chain.sequence, chain.head, chain.revision]),
     part.rows.map(({ kind, workspaceId, id, revision }) => [kind, workspaceId, id, revision]),

@@ -15,6 +15,9 @@ import { isGenuine } from '../checkpoints/checkpoint.ts'
 import { actionMacs, logsNow, revisionsNow, uploadedInOrder } from '../checkpoints/queries.ts'
 import type { Findings } from './findings/findings.ts'
 
+/** Uploaded parts, and the place of which they are. */
+export type PlacedCheckpoint = UploadedCheckpoint & { place: number }
+
 /** The last flow of a wallet at the checkpoint. */
 export type CheckpointHead = {
   workspaceId: Uuid<'workspace'>
@@ -31,11 +34,11 @@ export type CheckpointHead = {
  */
 export class UploadedCheckpointReader {
   readonly findings: CheckpointFindings
-  readonly #checkpoint: UploadedCheckpoint
+  readonly #checkpoint: PlacedCheckpoint
   readonly #snapshot: Snapshot
   readonly #chainKey: KeyObject
 
-  constructor(snapshot: Snapshot, chainKey: KeyObject, checkpoint: UploadedCheckpoint) {
+  constructor(snapshot: Snapshot, chainKey: KeyObject, checkpoint: PlacedCheckpoint) {
     this.#snapshot = snapshot
     this.#chainKey = chainKey
     this.#checkpoint = checkpoint
@@ -82,10 +85,11 @@ export class UploadedCheckpointReader {
     for await (const contents of uploadedInOrder(this.#snapshot, this.#checkpoint.uploadId))
       for (const content of contents) {
         const part = parsePart(content)
-        const isNext = part?.part === next && part.checkpointId === this.#checkpoint.checkpointId && !isLast
+        const { checkpointId, place } = this.#checkpoint
+        const isNext = part?.part === next && part.checkpointId === checkpointId && part.place === place && !isLast
         if (!isNext || !isGenuine(this.#chainKey, part)) return this.#fail()
         next++
-        isLast = part.last
+        isLast = part.lastOfPlace
         yield part
       }
     if (!isLast) this.#fail()

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { DatabaseNote, UploadedCheckpoint, Uuid, VerifyEvent } from '@workspace-wallet/contract'
+import type { DatabaseNote, Uuid, VerifyEvent } from '@workspace-wallet/contract'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
 import { checkAudit } from './audit.ts'
@@ -18,7 +18,7 @@ import { checkLimits } from './limits.ts'
 import { checkLog } from './log.ts'
 import { checkSignedRows } from './rows.ts'
 import { type Scope, scopeOf } from './scope.ts'
-import { UploadedCheckpointReader } from './uploaded-checkpoint.ts'
+import { type PlacedCheckpoint, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
 import { checkWebhooks } from './webhooks.ts'
 
 export type Verification = {
@@ -29,7 +29,7 @@ export type Verification = {
   /** A UUID; null for all workspaces. */
   workspaceId: Uuid<'workspace'> | null
   /** The ledger must continue it. */
-  checkpoint: UploadedCheckpoint | null
+  checkpoint: PlacedCheckpoint | null
   /**
    * For a verification that the next one can continue, which returns where it ends: the digest of where the last sound one ended, or null
    * to read everything.

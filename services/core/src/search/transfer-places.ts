@@ -1,0 +1,28 @@
+import { isId, type TransferName } from '@workspace-wallet/contract'
+import { apiKeyOf } from '../audit/actors.ts'
+import type { Place, Places } from '../places/places.ts'
+
+/** `core`: the place of the workspace that the input names, otherwise home. */
+type Context<Each extends Place> = { core: Each; places: Places<Each> }
+
+/** The place of a transfer, deposit or withdrawal. @throws as `Places.of` */
+export async function placeOfTransfer<Each extends Place>(
+  { core, places }: Context<Each>,
+  { workspaceId, name }: TransferName,
+): Promise<Each> {
+  return workspaceId === undefined && isId('transfer', name) ? places.of('transfer', name) : core
+}
+
+type Search = { workspaceId?: string | undefined; walletId?: string | undefined; actor?: string | undefined }
+
+/** The places that a search reads: one if it names a workspace, wallet or API key, otherwise all. @throws as `Places.of` */
+export async function placesOfTransfers<Each extends Place>(
+  { core, places }: Context<Each>,
+  { workspaceId, walletId, actor }: Search,
+): Promise<readonly Each[]> {
+  if (workspaceId !== undefined) return [core]
+  if (walletId !== undefined) return [await places.of('wallet', walletId)]
+  // A key makes transfers in its own workspace only.
+  const apiKey = actor === undefined ? null : apiKeyOf(actor)
+  return apiKey === null ? places.all : [await places.of('apiKey', apiKey)]
+}
