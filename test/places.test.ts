@@ -7,7 +7,7 @@ import { createTestDatabase, execute, query, type TestDatabase } from './setup/d
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
-import { createTenant, createWallet } from './setup/workspaces.ts'
+import { createKey, createWallet } from './setup/workspaces.ts'
 
 /** A core with two places, each a database of its own, and workspaces in both. */
 
@@ -42,19 +42,18 @@ async function placeOf(workspaceId: string): Promise<number> {
   return found.indexOf(1)
 }
 
-/** A workspace of two wallets, with a deposit and a transfer. A place is chosen at random while all have the same size. */
+/** A workspace of two wallets, with a deposit and a transfer. */
 async function newTenant(place: number): Promise<Tenant> {
   const { admin } = system
-  for (;;) {
-    const tenant = await createTenant(system)
-    if ((await placeOf(tenant.workspaceId)) !== place) continue
-    const { workspaceId } = tenant
-    const a = await createWallet({ admin, workspaceId }, { name: 'A', deposits: ['100.00'] })
-    const b = await createWallet({ admin, workspaceId }, { name: 'B' })
-    const made = { ...tenant, place, a, b }
-    await pay(made)
-    return made
-  }
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Test', place })
+  expect(await placeOf(workspaceId)).toBe(place)
+  await admin.members.add.mutate({ workspaceId, userId: 'owner' })
+  const credentials = await createKey({ ...system, workspaceId })
+  const a = await createWallet({ admin, workspaceId }, { name: 'A', deposits: ['100.00'] })
+  const b = await createWallet({ admin, workspaceId }, { name: 'B' })
+  const made = { ...credentials, place, a, b }
+  await pay(made)
+  return made
 }
 
 const pay = ({ a, b, ...credentials }: Tenant, bizId = randomUUID()) =>
@@ -181,7 +180,7 @@ describe('lists of operators have what is in all places', () => {
     const { workspaceId } = tenants[1]!
     const ofOne = await system.admin.audit.list.query({ workspaceId, limit: 500 })
     expect(ofOne.entries).toEqual(found.filter(entry => entry.workspaceId === workspaceId))
-    await expect(system.admin.audit.list.query({ before: '7' })).rejects.toThrow('before')
+    await expect(system.admin.audit.list.query({ before: '7' })).rejects.toMatchObject({ data: { details: { field: 'before' } } })
   })
 
   test('activity, key-encryption keys and status count both', async () => {
@@ -316,4 +315,17 @@ test('a copy of a workspace in another place is trusted as little as the origina
   await client.close()
   await other.stop()
   await execute(urls()[1]!, `set session_replication_role = replica; delete from workspace where ${isWorkspace}`)
+})
+
+test('a workspace gets the emptiest place, or the one that is asked for', async () => {
+  const sizes = urls().map(async url =>
+    Number(
+      (await query(url, "select pg_total_relation_size('transfer') + pg_total_relation_size('wallet') as size"))[0]!
+        .size,
+    ),
+  )
+  const [home, other] = (await Promise.all(sizes)) as [number, number]
+  const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Anywhere' })
+  if (home !== other) expect(await placeOf(workspaceId)).toBe(home < other ? 0 : 1)
+  await expect(system.admin.workspaces.create.mutate({ name: 'Nowhere', place: 2 })).rejects.toMatchObject({ data: { details: { field: 'place' } } })
 })

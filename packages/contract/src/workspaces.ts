@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { displayName, reason } from './text.ts'
 
-export const createWorkspaceInput = z.object({ name: displayName })
+/** `place`: the number of the place that gets the workspace, from 0; by default the emptiest one. */
+export const createWorkspaceInput = z.object({ name: displayName, place: z.int().min(0).optional() })
 
 /** `force` deletes a workspace whose wallets hold money. History and balances are kept. */
 export const deleteWorkspaceInput = z.object({

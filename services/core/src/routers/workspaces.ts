@@ -1,5 +1,6 @@
 import {
   createWorkspaceInput,
+  DomainError,
   deleteWorkspaceInput,
   listMembersInput,
   listWorkspacesInput,
@@ -38,7 +39,9 @@ export const workspaces = router({
     .input(createWorkspaceInput)
     .output(z.object({ workspaceId: z.string() }))
     .mutation(async ({ ctx, input }) => {
-      const core = await emptiestPlace(ctx.places.all)
+      const { all } = ctx.places
+      const core = input.place === undefined ? await emptiestPlace(all) : all[input.place]
+      if (!core) throw new DomainError('S012', { field: 'place', reason: 'NOT_A_POSITION' })
       return inTransaction({ ...ctx, core }, (em, actor) =>
         createWorkspace(em, { actor, chainKey: core.chainKey }, input.name),
       )
