@@ -1,20 +1,22 @@
 /**
  * An item of a FairQueue. Past its deadline, on the clock of `performance.now()`, it is removed and `expire` is called.
- * `weight`: how many items it counts as.
+ * `weight`: how many items it counts as. `sender`: whose items fill at most half of the queue together, whatever their keys.
  */
-export type QueueItem = { deadlineMs: number; weight: number; expire: () => void }
+export type QueueItem = { deadlineMs: number; weight: number; sender?: string | null; expire: () => void }
 
 /**
  * A queue that is bounded in length and in waiting time, and fair: keys (workspaces) take turns, and one key fills at most
- * half of the queue.
+ * half of the queue. A key with nothing in a full queue may still add an item, until the queue has twice its length: so a few keys
+ * cannot keep the others out.
  */
 export class FairQueue<Item extends QueueItem> {
   readonly #limit: number
   /** In the order of turns: a key that was served moves to the end. */
   readonly #queues = new Map<string, { items: Item[]; weight: number }>()
+  readonly #senders = new Map<string, number>()
   #size = 0
 
-  /** @param limit total weight at which the queue is full */
+  /** @param limit total weight at which the queue is full, except for keys that have nothing in it */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -25,19 +27,21 @@ export class FairQueue<Item extends QueueItem> {
   }
 
   /** Whether an item can be added. */
-  hasRoom(key: string): boolean {
+  hasRoom(key: string, sender: string | null = null): boolean {
     const weight = this.#queues.get(key)?.weight ?? 0
-    return this.#size < this.#limit && weight < Math.max(1, this.#limit / 2)
+    const limit = weight === 0 ? 2 * this.#limit : this.#limit
+    const ofSender = sender === null ? 0 : (this.#senders.get(sender) ?? 0)
+    return this.#size < limit && Math.max(weight, ofSender) < Math.max(1, this.#limit / 2)
   }
 
   /** Adds an item. Returns false, and adds nothing, if the queue is full. */
   add(key: string, item: Item): boolean {
-    if (!this.hasRoom(key)) return false
+    if (!this.hasRoom(key, item.sender)) return false
     const queue = this.#queues.get(key) ?? { items: [], weight: 0 }
     queue.items.push(item)
     queue.weight += item.weight
     this.#queues.set(key, queue)
-    this.#size += item.weight
+    this.#count(item, item.weight)
     return true
   }
 
@@ -80,7 +84,7 @@ export class FairQueue<Item extends QueueItem> {
     while (served < weight && count < queue.items.length) served += queue.items[count++]!.weight
     const items = queue.items.splice(0, count)
     queue.weight -= served
-    this.#size -= served
+    for (const item of items) this.#count(item, -item.weight)
     this.#queues.delete(key)
     if (queue.items.length > 0) this.#queues.set(key, queue)
     return items
@@ -92,8 +96,16 @@ export class FairQueue<Item extends QueueItem> {
     const weight = removed.reduce((sum, item) => sum + item.weight, 0)
     queue.items = queue.items.filter(item => !isRemoved(item))
     queue.weight -= weight
-    this.#size -= weight
+    for (const item of removed) this.#count(item, -item.weight)
     if (queue.items.length === 0) this.#queues.delete(key)
     return removed
+  }
+
+  #count({ sender = null }: Item, weight: number): void {
+    this.#size += weight
+    if (sender === null) return
+    const ofSender = (this.#senders.get(sender) ?? 0) + weight
+    if (ofSender === 0) this.#senders.delete(sender)
+    else this.#senders.set(sender, ofSender)
   }
 }

@@ -24,6 +24,24 @@ export function shareRuns<Value>(run: () => Promise<Value>): () => Promise<Value
 }
 
 /**
+ * The same function, but those who call during a run share the one after it: what they get was read after they called, however many
+ * they are.
+ */
+export function shareNextRun<Value>(run: () => Promise<Value>): () => Promise<Value> {
+  let running: Promise<unknown> = Promise.resolve()
+  let next: Promise<Value> | undefined
+  return () => {
+    next ??= running.then(() => {
+      const value = run()
+      running = value.catch(() => {})
+      next = undefined
+      return value
+    })
+    return next
+  }
+}
+
+/**
  * The same check, but concurrent callers share one run, and a successful result is reused for a short time. Anybody may
  * request /readyz of the public listener, and a check costs the dependency a write.
  */

@@ -1,8 +1,9 @@
-import { InstanceReporter, type Log } from '@workspace-wallet/runtime'
+import { InstanceReporter, type Log, shareNextRun } from '@workspace-wallet/runtime'
 import { LabelledRegistries } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
+import { findLatestNonceGenerations } from './access/nonce-generation.ts'
 import type { CoreConfig } from './config.ts'
 import { ForeignSessions } from './database/foreign-sessions.ts'
 import { DatabaseHistory } from './database/history.ts'
@@ -25,6 +26,7 @@ import { scheduleVerifications } from './integrity/schedule/scheduler.ts'
 import { deriveKeyIdChecksumKey, deriveNonceKey, deriveOperatorChecksumKey } from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
+import { KnownWorkspaces } from './ledger/posting/known-workspaces.ts'
 import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
 import { RememberedLedgers } from './ledger/posting/remembered-ledgers.ts'
 import { requireChainKey } from './ledger/posting/require-chain-key.ts'
@@ -43,10 +45,13 @@ import { watchWebhooks } from './webhooks/figures.ts'
  */
 const postingTimeoutMs = 4_000
 
+/** Every call and every gateway waits for these reads, so nothing else may use their connections. */
+const accessConnections = 2
+
 /**
- * Limits of calls that may keep a connection of the pool of reads for long. A quarter of the connections is for each of the two kinds
- * that wait for locks, and an eighth for each of the two that search. The rest is for other reads: two of eight connections, at the
- * least.
+ * Limits of calls that keep a connection of the pool of reads. A quarter of the connections is for each of the two kinds that wait for
+ * locks and for other calls, and an eighth for each of the two that search. The rest is for reads that share their statements: two of ten
+ * connections.
  */
 function openLimits(connections: number) {
   const quarter = Math.max(1, Math.floor(connections / 4))
@@ -61,6 +66,14 @@ function openLimits(connections: number) {
       reservedSlots: quarter,
       waitingPerWorkspace: 64,
       waiting: 512,
+      waitMs: 4_000,
+    }),
+    /** Each other call may keep a connection for a short while. A token with nothing running gets one first. */
+    calls: new WorkspaceConcurrencyLimit({
+      slots: quarter,
+      reservedSlots: 0,
+      waitingPerWorkspace: 256,
+      waiting: 1024,
       waitMs: 4_000,
     }),
     /** Calls of couriers wait for the locks of webhooks. Couriers are also more exposed than other programs. */
@@ -147,6 +160,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, history, pooler })
   const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
   const reads = await poolOf(orm)
+  const accessReads = openPool(urlOf('reads'), { ...optionsOf('reads'), name: 'access', max: accessConnections })
   const listPool = openPool(urlOf('lists'), {
     ...optionsOf('lists'),
     max: config.DATABASE_LIST_POOL,
@@ -172,6 +186,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const shards = new Shards({
     shards: config.LEDGER_SHARDS,
     queueLimit: config.LEDGER_QUEUE,
+    workspaces: new KnownWorkspaces(reads),
     postBatch: metrics.measured(
       requireChainKey(
         ledger,
@@ -180,7 +195,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     ),
   })
   const closing = new AbortController()
-  const access = new AccessCache({ reads, chainKey, log, metrics })
+  const access = new AccessCache({ reads: accessReads, chainKey, log, metrics })
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const verifying = scheduleVerifications(
@@ -206,7 +221,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
       return { ...lists.load, events: events.load }
     },
   }
-  metrics.watch(shards, allLists, { reads, lists: listPool, ledger: ledgerPool })
+  metrics.watch(shards, allLists, { reads, access: accessReads, lists: listPool, ledger: ledgerPool })
   metrics.watchDatabase(
     'core_open_holds',
     `Holds that are stored as open: counted up to ${maxCountedHolds}, estimated from there on`,
@@ -228,11 +243,13 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     databaseUrl,
     orm,
     reads,
+    accessReads,
     lists,
     access,
     events,
     ...limits,
     ledgerWaits: new LedgerWaits(reads, lockWaits),
+    latestNonceGenerations: shareNextRun(() => findLatestNonceGenerations(orm.em.fork(), chainKey)),
     refusals: new RefusalIntake(reads, log, metrics),
     instances,
     shards,
@@ -254,7 +271,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
       return history.refusal ?? 'the database lacks migrations that this core knows'
     },
     async checkConnections() {
-      for (const pool of [sessionPool, reads, listPool, ledgerPool])
+      for (const pool of [sessionPool, reads, accessReads, listPool, ledgerPool])
         try {
           const client = await pool.connect()
           client.release()
@@ -267,7 +284,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
       await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
       await instances.close()
-      await Promise.all([orm.close(true), listPool.end(), ledgerPool.end(), sessionPool.end()])
+      await Promise.all([orm.close(true), accessReads.end(), listPool.end(), ledgerPool.end(), sessionPool.end()])
       // The ORM does not close a pool that only others have used.
       if (!reads.ending) await reads.end()
     },

@@ -46,7 +46,7 @@ export const coreSchema = z.object({
     .describe(
       'URL of PgBouncer in transaction mode, for reads, lists and postings. Core adds _reads, _lists and _ledger to the name of the database. DATABASE_URL still leads to PostgreSQL itself',
     ),
-  DATABASE_READ_POOL: wholeNumber(2, 100).default(8).describe('Connections for short reads and administration'),
+  DATABASE_READ_POOL: wholeNumber(2, 100).default(10).describe('Connections for short reads and administration'),
   DATABASE_URLS: parsed(text =>
     text
       .split(/\s+/)

@@ -1,17 +1,18 @@
 import type { AccessPosition, accessChanges, accessSnapshot } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { z } from 'zod'
+import type { Queryable } from '../database/statement.ts'
 import { findAccess } from './access.ts'
 import { findAccessChanges } from './queries.ts'
 
-type Parts = Parameters<typeof findAccess>[0] & { name: string; log: Log }
+type Parts = Omit<Parameters<typeof findAccess>[0], 'reads'> & { name: string; log: Log; accessReads: Queryable }
 
 /** What these keys may do, in all places that answer. @throws the error of a place if none answers */
 export async function lookUpIn(
   places: readonly Parts[],
   apiKeys: readonly string[],
 ): Promise<z.infer<typeof accessSnapshot>> {
-  const found = await inEach(places, place => findAccess(place, apiKeys))
+  const found = await inEach(places, ({ accessReads: reads, ...place }) => findAccess({ ...place, reads }, apiKeys))
   return {
     revisions: found.map(each => each?.revision ?? null),
     keys: found.flatMap((each, place) => each?.keys.map(key => ({ ...key, place })) ?? []),
@@ -27,9 +28,9 @@ export async function findChangesIn(
 ): Promise<Omit<z.infer<typeof accessChanges>, 'checksumKey'>> {
   // A core with other places has positions in another order.
   const known = since.length === places.length ? since : places.map(() => never)
-  const found = await inEach(places, ({ reads }, index) => {
+  const found = await inEach(places, ({ accessReads }, index) => {
     const { revision, epoch } = known[index]!
-    return findAccessChanges(reads, { since: revision, epoch })
+    return findAccessChanges(accessReads, { since: revision, epoch })
   })
   return {
     positions: found.map(each => each && { revision: each.revision, epoch: each.epoch }),

@@ -7,7 +7,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { type FoundOperator, findOperators } from './queries.ts'
 import { hashOfToken, hasOperatorChecksum } from './tokens.ts'
 
-type Parts = { reads: Queryable; operatorChecksumKey: string; chainKey: KeyObject; log: Log; metrics: Metrics }
+type Parts = { accessReads: Queryable; operatorChecksumKey: string; chainKey: KeyObject; log: Log; metrics: Metrics }
 
 /** Why a token that was issued once is refused. */
 export type TokenFault = 'DISABLED' | 'EXPIRED'
@@ -15,7 +15,7 @@ export type TokenFault = 'DISABLED' | 'EXPIRED'
 const hex = (hash: Uint8Array) => Buffer.from(hash).toString('hex')
 
 const readByHash = batched({
-  readMany: ({ reads }: Parts, hashes: readonly Buffer[]) => findOperators(reads, hashes),
+  readMany: ({ accessReads }: Parts, hashes: readonly Buffer[]) => findOperators(accessReads, hashes),
   nameOf: { key: hex, row: ({ tokenHash }) => hex(tokenHash) },
   resultOf: (_, row) => row,
 })

@@ -20,7 +20,7 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { findChangesIn, lookUpIn } from '../access/in-places.ts'
-import { beginNonceGeneration, findLatestNonceGenerations } from '../access/nonce-generation.ts'
+import { beginNonceGeneration } from '../access/nonce-generation.ts'
 import { markKeysUsed } from '../access/queries.ts'
 import {
   createKey,
@@ -103,12 +103,13 @@ export const apiKeys = router({
 /** What gateways need to authenticate requests. */
 export const access = router({
   lookup: gatewayProcedure
+    .meta({ hasOwnLimit: true })
     .input(lookupAccessInput)
     .output(accessSnapshot)
     .query(({ ctx, input }) => lookUpIn(ctx.places.all, input.apiKeys)),
 
   changes: gatewayProcedure
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(accessChangesInput)
     .output(accessChanges)
     .query(async ({ ctx, input }) => ({
@@ -117,14 +118,17 @@ export const access = router({
     })),
 
   markUsed: gatewayProcedure
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(usedKeysInput)
     .output(z.void())
     .mutation(async ({ ctx, input }) => {
-      await Promise.all(ctx.places.all.map(({ reads }) => markKeysUsed(reads, input.uses)))
+      await Promise.all(ctx.places.all.map(({ accessReads }) => markKeysUsed(accessReads, input.uses)))
     }),
 
-  nonceKey: gatewayProcedure.output(nonceKey).query(({ ctx }) => ({ nonceKey: ctx.core.nonceKey })),
+  nonceKey: gatewayProcedure
+    .meta({ hasOwnLimit: true })
+    .output(nonceKey)
+    .query(({ ctx }) => ({ nonceKey: ctx.core.nonceKey })),
 
   beginNonceGeneration: gatewayProcedure
     .input(nonceGenerationInput)
@@ -134,7 +138,7 @@ export const access = router({
     ),
 
   latestNonceGenerations: gatewayProcedure
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .output(latestNonceGenerations)
-    .query(({ ctx }) => findLatestNonceGenerations(ctx.core.orm.em.fork(), ctx.core.chainKey)),
+    .query(({ ctx }) => ctx.core.latestNonceGenerations()),
 })

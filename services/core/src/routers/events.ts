@@ -4,6 +4,7 @@ import { workspaceReadProcedure } from '../trpc/procedures.ts'
 
 export const events = router({
   read: workspaceReadProcedure('event:read')
+    .meta({ hasOwnLimit: true })
     .input(readEventsInput)
     .output(eventPage)
     .query(async ({ ctx, input }) => {

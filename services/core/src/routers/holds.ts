@@ -15,18 +15,19 @@ import { workspaceCommandProcedure, workspaceProcedure, workspaceReadProcedure }
 
 export const holds = router({
   create: workspaceProcedure('hold:create')
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(createHoldInput)
     .output(hold)
     .mutation(({ ctx, input }) => createHold(ctx.core, ctx.actor, input)),
 
   release: workspaceCommandProcedure('hold:create')
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(releaseHoldInput)
     .output(hold)
     .mutation(({ ctx, input }) => releaseHold(ctx.core, ctx.actor, input)),
 
   get: workspaceReadProcedure('hold:read')
+    .meta({ hasOwnLimit: true })
     .input(getHoldInput)
     .output(hold)
     .query(async ({ ctx, input }) => {
@@ -36,6 +37,7 @@ export const holds = router({
     }),
 
   list: workspaceReadProcedure('hold:read')
+    .meta({ hasOwnLimit: true })
     .input(listHoldsInput)
     .output(holdPage)
     .query(async ({ ctx, input }) => {

@@ -49,8 +49,11 @@ export const operators = router({
 
 /** The token of the caller. */
 export const session = router({
-  whoami: operatorReadProcedure.output(sessionOutput).query(({ ctx: { actor, token } }) => {
-    const { name, role, expiresAt = null } = token
-    return { actor, name, role: role as OperatorRole, expiresAt }
-  }),
+  whoami: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
+    .output(sessionOutput)
+    .query(({ ctx: { actor, token } }) => {
+      const { name, role, expiresAt = null } = token
+      return { actor, name, role: role as OperatorRole, expiresAt }
+    }),
 })

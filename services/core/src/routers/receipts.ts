@@ -12,13 +12,18 @@ import { operatorReadProcedure, publicKeyProcedure, workspaceReadProcedure } fro
 
 export const receipts = router({
   get: workspaceReadProcedure('transfer:read')
+    .meta({ hasOwnLimit: true })
     .input(getTransferInput)
     .output(transferReceipt)
     .query(async ({ ctx, input }) => ({ receipt: await receiptOf(ctx.core, input.workspaceId, input.bizId) })),
 
-  keys: publicKeyProcedure.output(receiptKeys).query(({ ctx }) => publicKeysOf(ctx.core.receiptKeys)),
+  keys: publicKeyProcedure
+    .meta({ hasOwnLimit: true })
+    .output(receiptKeys)
+    .query(({ ctx }) => publicKeysOf(ctx.core.receiptKeys)),
 
   check: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(checkReceiptInput)
     .output(receiptCheck)
     .query(({ ctx: { core, places }, input }) =>

@@ -17,6 +17,7 @@ import { operatorReadProcedure } from '../trpc/procedures.ts'
 
 export const search = router({
   find: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(findInput)
     .output(findResult)
     .query(async ({ ctx: { places, actor }, input }) =>
@@ -27,6 +28,7 @@ export const search = router({
 /** Deposits and withdrawals. */
 export const fundings = router({
   list: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(listFundingsInput)
     .output(foundTransfers)
     .query(async ({ ctx, input }) => {
@@ -36,6 +38,7 @@ export const fundings = router({
     }),
 
   get: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(transferNameInput)
     .output(transferRecord)
     .query(async ({ ctx, input }) => {

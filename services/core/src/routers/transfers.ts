@@ -32,7 +32,7 @@ import {
 
 export const transfers = router({
   create: workspaceProcedure('transfer:create')
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(createTransferInput)
     .output(transferOrder)
     .mutation(async ({ ctx, input }) => {
@@ -41,7 +41,7 @@ export const transfers = router({
     }),
 
   batch: workspaceProcedure('transfer:create')
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(createBatchInput)
     .output(transferBatch)
     .mutation(async ({ ctx, input }) => {
@@ -50,12 +50,13 @@ export const transfers = router({
     }),
 
   reverse: workspaceCommandProcedure('transfer:reverse')
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(reverseTransferInput)
     .output(transferOrder)
     .mutation(({ ctx, input }) => reverseTransfer(ctx.core, ctx.actor, input)),
 
   get: workspaceReadProcedure('transfer:read')
+    .meta({ hasOwnLimit: true })
     .input(getTransferInput)
     .output(transferOrder)
     .query(async ({ ctx, input }) => {
@@ -65,6 +66,7 @@ export const transfers = router({
     }),
 
   list: workspaceReadProcedure('transfer:read')
+    .meta({ hasOwnLimit: true })
     .input(listTransfersInput)
     .output(transferPage)
     .query(async ({ ctx, input }) => {
@@ -80,6 +82,7 @@ export const transfers = router({
     }),
 
   search: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(searchTransfersInput)
     .output(foundTransfers)
     .query(async ({ ctx, input }) => {
@@ -89,6 +92,7 @@ export const transfers = router({
     }),
 
   trace: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(transferNameInput)
     .output(tracedTransfer)
     .query(async ({ ctx, input }) => traceTransfer(await placeOfTransfer(ctx, input), ctx.actor, input)),

@@ -47,6 +47,7 @@ import { balanceAt as findBalanceAt, statementOf } from '../wallets/statements.t
 
 export const wallets = router({
   get: walletReadProcedure('wallet:read')
+    .meta({ hasOwnLimit: true })
     .input(walletInput)
     .output(wallet)
     .query(async ({ ctx, input }) => {
@@ -56,6 +57,7 @@ export const wallets = router({
     }),
 
   balance: walletReadProcedure('wallet:read')
+    .meta({ hasOwnLimit: true })
     .input(walletInput)
     .output(walletBalance)
     .query(async ({ ctx, input }) => {
@@ -65,6 +67,7 @@ export const wallets = router({
     }),
 
   list: workspaceReadProcedure('wallet:read')
+    .meta({ hasOwnLimit: true })
     .input(listWalletsInput)
     .output(walletPage)
     .query(async ({ ctx, input }) => {
@@ -74,6 +77,7 @@ export const wallets = router({
     }),
 
   flows: workspaceReadProcedure('wallet:read')
+    .meta({ hasOwnLimit: true })
     .input(listFlowsInput)
     .output(flowPage)
     .query(async ({ ctx, input }) => {
@@ -84,17 +88,20 @@ export const wallets = router({
     }),
 
   balanceAt: walletReadProcedure('wallet:read')
+    .meta({ hasOwnLimit: true })
     .input(balanceAtInput)
     .output(balanceAt)
     .query(({ ctx, input }) => findBalanceAt(ctx.core, input)),
 
   statement: workspaceReadProcedure('wallet:read')
+    .meta({ hasOwnLimit: true })
     .input(statementInput)
     .output(walletStatement)
     .query(({ ctx, input }) => statementOf(ctx.core, input)),
 
   /** The lines of a statement, in order. */
   flowsAfter: internalReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(flowsAfterInput)
     .output(flowsAfter)
     .query(async ({ ctx, input }) => ({
@@ -102,6 +109,7 @@ export const wallets = router({
     })),
 
   create: workspaceCommandProcedure('wallet:manage')
+    .meta({ hasOwnLimit: true })
     .input(createWalletInput)
     .output(wallet)
     .mutation(({ ctx, input: { caller, ...input } }) => {
@@ -111,6 +119,7 @@ export const wallets = router({
     }),
 
   changeStatus: workspaceCommandProcedure('wallet:manage')
+    .meta({ hasOwnLimit: true })
     .input(changeWalletStatusInput)
     .output(wallet)
     .mutation(({ ctx, input: { workspaceId, walletId, caller, status, reason } }) => {
@@ -120,16 +129,19 @@ export const wallets = router({
     }),
 
   deposit: fundingProcedure
+    .meta({ hasOwnLimit: true })
     .input(fundingInput)
     .output(fundingReceipt)
     .mutation(({ ctx, input }) => fund(ctx, 'DEPOSIT', input)),
 
   withdraw: fundingProcedure
+    .meta({ hasOwnLimit: true })
     .input(withdrawalInput)
     .output(fundingReceipt)
     .mutation(({ ctx, input }) => fund(ctx, 'WITHDRAWAL', input)),
 
   search: operatorReadProcedure
+    .meta({ hasOwnLimit: true })
     .input(searchWalletsInput)
     .output(foundWallets)
     .query(async ({ ctx, input }) => {

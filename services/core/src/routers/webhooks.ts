@@ -48,6 +48,7 @@ import { newWebhookSecret } from '../webhooks/secrets.ts'
 
 export const webhooks = router({
   create: workspaceProcedure('webhook:manage')
+    .meta({ hasOwnLimit: true })
     .input(createWebhookInput)
     .output(issuedWebhook)
     .mutation(({ ctx, input }) => {
@@ -59,6 +60,7 @@ export const webhooks = router({
     }),
 
   update: workspaceCommandProcedure('webhook:manage')
+    .meta({ hasOwnLimit: true })
     .input(updateWebhookInput)
     .output(webhook)
     .mutation(({ ctx, input: { reason, ...input } }) => {
@@ -69,6 +71,7 @@ export const webhooks = router({
     }),
 
   rotate: workspaceProcedure('webhook:manage')
+    .meta({ hasOwnLimit: true })
     .input(rotateWebhookInput)
     .output(rotatedWebhook)
     .mutation(({ ctx, input }) => {
@@ -80,6 +83,7 @@ export const webhooks = router({
     }),
 
   seek: workspaceCommandProcedure('webhook:manage')
+    .meta({ hasOwnLimit: true })
     .input(seekWebhookInput)
     .output(webhook)
     .mutation(({ ctx, input: { reason, ...input } }) => {
@@ -90,6 +94,7 @@ export const webhooks = router({
     }),
 
   delete: workspaceCommandProcedure('webhook:manage')
+    .meta({ hasOwnLimit: true })
     .input(deleteWebhookInput)
     .output(deletedWebhook)
     .mutation(async ({ ctx, input: { workspaceId, webhookId, reason } }) => {
@@ -121,7 +126,7 @@ export const webhooks = router({
 /** What couriers call. They receive events that core has signed, and have no secret themselves. */
 export const courier = router({
   lease: courierProcedure
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(leaseInput)
     .output(lease)
     .mutation(async ({ ctx, input: { size, held } }) => {
@@ -136,7 +141,7 @@ export const courier = router({
     }),
 
   report: courierProcedure
-    .meta({ logLevel: 'debug' })
+    .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(deliveryReport)
     .output(deliveryReportAnswer)
     .mutation(async ({ ctx, input }) => {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Scope } from '@workspace-wallet/contract'
+import type { LatestNonceGenerations, Scope } from '@workspace-wallet/contract'
 import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
@@ -28,6 +28,8 @@ export type Core = {
   orm: Orm
   /** Connections for short reads and administration. Lists and the ledger have their own, so that a slow list delays neither. */
   reads: Pool
+  /** Connections for what each call and each gateway waits for: what keys and operators may do, and the generations of nonces. */
+  accessReads: Pool
   lists: ListReader
   /** What the API keys may do for which gateways call. */
   access: AccessCache
@@ -35,12 +37,16 @@ export type Core = {
   /** Limits what waits for the lock of a ledger or of a webhook on connections of `reads`. */
   lockWaits: WorkspaceConcurrencyLimit
   ledgerWaits: LedgerWaits
+  /** Limits the calls of all tokens that no other limit holds for, on connections of `reads`, by role and name. */
+  calls: WorkspaceConcurrencyLimit
   /** Limits the calls of couriers on connections of `reads`, by the name of their token. */
   courierCalls: WorkspaceConcurrencyLimit
   /** Limits the searches of operators on connections of `reads`, by actor. */
   searches: WorkspaceConcurrencyLimit
   /** Limits the calls of viewers on connections of `reads`, by their names. */
   viewerCalls: WorkspaceConcurrencyLimit
+  /** Reads the latest generations of nonces, for all gateways that ask at the same time. */
+  latestNonceGenerations(): Promise<LatestNonceGenerations>
   /** Stores the refused calls that gateways report. */
   refusals: RefusalIntake
   /** Stores what instances report about themselves. */

@@ -12,6 +12,10 @@ export type Meta = {
    * times a second, and for those that are logged with their batch (ledger/posting/batch-log.ts).
    */
   logLevel?: 'debug'
+  /**
+   * Set if a call needs no slot of `core.calls`: its statements are shared with those of other calls, or another limit holds for it.
+   */
+  hasOwnLimit?: boolean
 }
 
 export type Callers = {

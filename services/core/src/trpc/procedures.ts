@@ -17,7 +17,7 @@ import type { Role } from './service-token.ts'
  */
 const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput, next }) => {
   const { core, token } = ctx
-  const { callers, logLevel } = meta ?? {}
+  const { callers, logLevel, hasOwnLimit = false } = meta ?? {}
   const startedAt = performance.now()
   if (!callers?.roles.includes(token.role)) {
     recordAnswer(ctx, { path, requestId: undefined, startedAt, logLevel }, 'FORBIDDEN')
@@ -37,7 +37,10 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     const placed = ctx.places.all.length === 1 ? ctx : { ...ctx, core: await placeNamedIn(ctx.places, rawInput) }
     return next({ ctx: { core: placed.core, ...(await identify(placed, callers, rawInput)), requestId } })
   }
-  const begin = () => (token.role === 'viewer' ? core.viewerCalls.run(token.name, run) : run())
+  const begin = () => {
+    if (token.role === 'viewer') return core.viewerCalls.run(token.name, run)
+    return hasOwnLimit ? run() : core.calls.run(`${token.role}:${token.name}`, run)
+  }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)
   recordAnswer(ctx, call, 'ok')

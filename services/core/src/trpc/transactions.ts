@@ -53,7 +53,8 @@ export function inWorkspaceTransaction<Result>(
 ): Promise<Result> {
   const attempt = () => inTransaction(ctx, action)
   const run = isIdempotent ? () => repeatIfUnknown(attempt) : attempt
-  return changerOf(ctx.actor) === 'OPERATOR' ? run() : ctx.core.lockWaits.run(workspaceId, run)
+  const { core, actor } = ctx
+  return changerOf(actor) === 'OPERATOR' ? core.calls.run(actor, run) : core.lockWaits.run(workspaceId, run)
 }
 
 /** Runs an action that changes what keys may do, and returns after all healthy gateways and cores have polled the change. */

@@ -19,7 +19,7 @@ import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, requireGenuine } from '../database/row-signer.ts'
-import { runIn, runOn } from '../database/run.ts'
+import { runIn } from '../database/run.ts'
 import type { WalletRow } from '../database/tables/wallet.ts'
 import { idToFind } from '../database/types.ts'
 import { emptyHead } from '../ledger/chain/chain.ts'
@@ -33,7 +33,7 @@ import { changeWalletStatus, type EventAuthor, insertWallet } from '../ledger/ro
 import { isPresent, lockLedger } from '../ledger/rows/lock.ts'
 import { type CheckedReads, modifiedRowError } from '../ledger/store/require-signed.ts'
 import { Wallet } from './entities.ts'
-import { findExternalWallet, findWallet } from './queries.ts'
+import { findExternalWallet, findWallet, readExternalWallet } from './queries.ts'
 
 /**
  * Who makes a change: the actor of the audit log, whether it is an operator or the workspace itself (`by`), and the client on
@@ -195,7 +195,7 @@ export async function fundWallet(core: CheckedReads & { shards: Shards }, fundin
   if (!wallet || !workspace || !own) throw new DomainError('W001', { field: 'walletId' })
   const fault = amountFault(amount, wallet.currency)
   if (fault) throw new DomainError('S012', { field: 'amount', ...fault })
-  const external = await findExternalWallet(runOn(core.reads), workspace, wallet.currency)
+  const external = await readExternalWallet(core, { workspace, currency: wallet.currency })
   if (!external) throw new Error(`workspace ${workspace} has wallets in ${wallet.currency} but no EXTERNAL wallet`)
   const { holdId, holdRemainder } = funding
   const posting: Posting = {

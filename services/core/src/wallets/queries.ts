@@ -191,6 +191,29 @@ export async function findExternalWallet(
   return row?.id ?? null
 }
 
+const findExternalWalletsStatement = statement<{ id: Uuid<'wallet'>; workspace: Uuid<'workspace'>; currency: string }>(
+  'find-external-wallets',
+  `select w.id, w.workspace_id as workspace, w.currency
+   from unnest($1::uuid[], $2::text[]) as asked (workspace_id, currency)
+     join wallet w on w.workspace_id = asked.workspace_id and w.currency = asked.currency and w.kind = 'EXTERNAL'`,
+)
+
+type ExternalKey = { workspace: Uuid<'workspace'>; currency: string }
+
+/** Like `findExternalWallet`. Reads of the same turn of the event loop share one statement. */
+export const readExternalWallet = batched({
+  readMany: ({ reads }: CheckedReads, keys: readonly ExternalKey[]) =>
+    run(reads, findExternalWalletsStatement, [
+      plainArray(keys.map(({ workspace }) => workspace)),
+      plainArray(keys.map(({ currency }) => currency)),
+    ]),
+  nameOf: {
+    key: ({ workspace, currency }: ExternalKey) => `${workspace} ${currency}`,
+    row: ({ workspace, currency }) => `${workspace} ${currency}`,
+  },
+  resultOf: (_, { id }) => id,
+})
+
 /** The IDs of a workspace's own wallets that hold money. */
 export async function findWalletsWithMoney(em: Em, workspaceId: Id<'workspace'>): Promise<string[]> {
   const rows = await kyselyOf(em, WalletEntity)

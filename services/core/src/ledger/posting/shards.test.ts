@@ -9,6 +9,7 @@ function heldShard(queueLimit = 100) {
   const shards = new Shards({
     shards: 1,
     queueLimit,
+    workspaces: { has: () => true, require: async () => {} },
     postBatch: requests =>
       new Promise(resolve => {
         const results = requests.map((): RequestResult => ({ kind: 'posted', made: [] }))

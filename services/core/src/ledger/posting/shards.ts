@@ -1,7 +1,9 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { FairQueue, hashText, type QueueItem } from '@workspace-wallet/runtime'
 import { activeSpan, type Span, withSharedSpan } from '@workspace-wallet/runtime/tracing'
+import { apiKeyOf, coreActor } from '../../audit/actors.ts'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
+import type { KnownWorkspaces } from './known-workspaces.ts'
 
 type WaitingRequest = QueueItem & {
   request: LedgerRequest
@@ -16,6 +18,7 @@ export type ShardOptions = {
   /** Maximum number of commands that wait in one shard. */
   queueLimit: number
   postBatch: (requests: LedgerRequest[]) => Promise<RequestResult[]>
+  workspaces: Pick<KnownWorkspaces, 'has' | 'require'>
 }
 
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
@@ -26,25 +29,30 @@ const sweepMs = 500
 /**
  * Group commit. Each workspace belongs to one shard, by hash. A shard has one batch in flight; requests that arrive
  * meanwhile form the next batch, and an idle shard starts immediately, so no timer delays a request. The workspaces of a
- * shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others.
+ * shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others. All that one service
+ * token posts fills at most half of it as well, in however many workspaces: the others are for API keys.
  */
 export class Shards {
   readonly #shards: Shard[]
+  readonly #workspaces: ShardOptions['workspaces']
   #closed = false
 
-  constructor({ shards, queueLimit, postBatch }: ShardOptions) {
+  constructor({ shards, queueLimit, postBatch, workspaces }: ShardOptions) {
+    this.#workspaces = workspaces
     this.#shards = Array.from({ length: shards }, () => new Shard(queueLimit, postBatch))
   }
 
   /**
    * Queues a request. Resolves with what its commands made when it is durable.
    *
-   * @throws DomainError the ledger's rejection, or S002 when the queue is full, the deadline passed before the request was
+   * @throws DomainError the ledger's rejection, GA2032 without queueing a request for a workspace that does not exist, or S002 when the queue is full, the deadline passed before the request was
    *   taken into a batch, or the shards are closed
    */
-  post<const Given extends readonly Command[]>(request: LedgerRequest<Given>): Promise<MadeBy<Given>> {
-    if (this.#closed) return Promise.reject(unavailable())
-    const made = this.#shards[hashText(request.workspaceId) % this.#shards.length]!.add(request)
+  async post<const Given extends readonly Command[]>(request: LedgerRequest<Given>): Promise<MadeBy<Given>> {
+    const { workspaceId } = request
+    if (!this.#workspaces.has(workspaceId)) await this.#workspaces.require(workspaceId)
+    if (this.#closed) throw unavailable()
+    const made = this.#shards[hashText(workspaceId) % this.#shards.length]!.add(request)
     // One record for each command, in order, of the kind that `decide` makes. The queue holds requests of all kinds.
     return made as Promise<MadeBy<Given>>
   }
@@ -86,7 +94,8 @@ class Shard {
     const expire = () => reject(unavailable())
     const span = activeSpan()
     const weight = commands.length
-    if (!this.#queue.add(workspaceId, { request, span, weight, deadlineMs, resolve, reject, expire })) {
+    const sender = senderOf(commands[0]!)
+    if (!this.#queue.add(workspaceId, { request, span, weight, sender, deadlineMs, resolve, reject, expire })) {
       expire()
       return promise
     }
@@ -129,6 +138,11 @@ class Shard {
       for (const { reject } of batch) reject(error)
     }
   }
+}
+
+/** The service token or operator; null for API keys and for core itself. */
+function senderOf({ actor }: Command): string | null {
+  return actor === coreActor || apiKeyOf(actor) !== null ? null : actor
 }
 
 function unavailable(): DomainError {

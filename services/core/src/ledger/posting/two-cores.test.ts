@@ -15,6 +15,7 @@ import type { Transfer } from '../chain/transfer.ts'
 import type { LedgerRequest, Posting } from '../decide/requests.ts'
 import type { LedgerState } from '../decide/state.ts'
 import { postBatch } from './batch.ts'
+import { KnownWorkspaces } from './known-workspaces.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
 import { Shards } from './shards.ts'
 
@@ -77,7 +78,12 @@ beforeAll(async () => {
     // Fewer than there are wallets, so that some are evicted.
     const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
     const post = (requests: LedgerRequest[]) => postBatch(store, requests)
-    return { shards: new Shards({ shards: 2, queueLimit: 1_000, postBatch: post }), pool, remembered: store.remembered }
+    const workspaces = new KnownWorkspaces(pool)
+    return {
+      shards: new Shards({ shards: 2, queueLimit: 1_000, postBatch: post, workspaces }),
+      pool,
+      remembered: store.remembered,
+    }
   })
   workspaces = await Promise.all(Array.from({ length: 4 }, (_, at) => newWorkspace(at % 2)))
 })
