@@ -4,6 +4,7 @@ import { checkpointLines, createCoreClient, verifyLedger } from '@workspace-wall
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call, createPath } from './setup/client.ts'
 import { createTestDatabase, execute, query, type TestDatabase } from './setup/database.ts'
+import { startFaultProxy } from './setup/fault-proxy.ts'
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -180,7 +181,9 @@ describe('lists of operators have what is in all places', () => {
     const { workspaceId } = tenants[1]!
     const ofOne = await system.admin.audit.list.query({ workspaceId, limit: 500 })
     expect(ofOne.entries).toEqual(found.filter(entry => entry.workspaceId === workspaceId))
-    await expect(system.admin.audit.list.query({ before: '7' })).rejects.toMatchObject({ data: { details: { field: 'before' } } })
+    await expect(system.admin.audit.list.query({ before: '7' })).rejects.toMatchObject({
+      data: { appError: { details: { field: 'before' } } },
+    })
   })
 
   test('activity, key-encryption keys and status count both', async () => {
@@ -327,5 +330,32 @@ test('a workspace gets the emptiest place, or the one that is asked for', async 
   const [home, other] = (await Promise.all(sizes)) as [number, number]
   const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Anywhere' })
   if (home !== other) expect(await placeOf(workspaceId)).toBe(home < other ? 0 : 1)
-  await expect(system.admin.workspaces.create.mutate({ name: 'Nowhere', place: 2 })).rejects.toMatchObject({ data: { details: { field: 'place' } } })
+  await expect(system.admin.workspaces.create.mutate({ name: 'Nowhere', place: 2 })).rejects.toMatchObject({
+    data: { appError: { details: { field: 'place' } } },
+  })
+})
+
+test('the same place twice, and a pooler, are refused', async () => {
+  const sameTwice = system.startCore({ DATABASE_URLS: system.database.serviceUrl })
+  await expect(sameTwice).rejects.toThrow('is a place already')
+  const pooled = system.startCore({ DATABASE_POOLER_URL: 'postgres://x:y@127.0.0.1:1/wallet' })
+  await expect(pooled).rejects.toThrow('DATABASE_POOLER_URL: it leads to one place')
+})
+
+test('while a place does not answer, the workspaces of the others are served, and a key is not said to be unknown', async () => {
+  const proxy = await startFaultProxy(Number(new URL(second.serviceUrl).port))
+  const core = await system.startCore({ DATABASE_URLS: proxy.through(second.serviceUrl) })
+  const gateway = await system.startGateway({ CORE_URL: core.url })
+  const at = (tenant: Tenant) => ({ ...tenant, baseUrl: gateway.url })
+  const [inFirst, inSecond] = tenants as [Tenant, Tenant]
+  for (const tenant of [inFirst, inSecond]) expect((await pay(at(tenant))).status).toBe(200)
+  const fresh = await newTenant(0)
+  proxy.cut()
+  await until('the key of the other place is not used any more', async () => (await pay(at(inSecond))).status === 503)
+  expect((await pay(at(inFirst))).status).toBe(200)
+  expect((await pay(at(fresh))).status).toBe(200)
+  const unknown = await pay(at({ ...fresh, apiKey: tenants[3]!.apiKey, apiSecret: tenants[3]!.apiSecret }))
+  expect(unknown.body.code).toBe('S002')
+  await proxy.restore()
+  await until('the other place is served again', async () => (await pay(at(inSecond))).status === 200)
 })

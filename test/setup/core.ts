@@ -3,8 +3,8 @@ import { type KeyObject, randomBytes } from 'node:crypto'
 import { createLog } from '@workspace-wallet/runtime'
 import { openCore } from '../../services/core/src/compose.ts'
 import { coreSchema } from '../../services/core/src/config.ts'
-import { appRouter } from '../../services/core/src/routers/app-router.ts'
 import type { Places } from '../../services/core/src/places/places.ts'
+import { appRouter } from '../../services/core/src/routers/app-router.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
 import type { Role } from '../../services/core/src/trpc/service-token.ts'
 import { createTestDatabase, type TestDatabase, waitingForLocks } from './database.ts'
@@ -60,7 +60,8 @@ export async function openTestCore({
     core: opened.places.home,
     places: opened.places,
     chainKey: config.LEDGER_CHAIN_KEY,
-    as: role => appRouter.createCaller({ places: opened.places, core: opened.places.home, token: { name: 'test', role } }),
+    as: role =>
+      appRouter.createCaller({ places: opened.places, core: opened.places.home, token: { name: 'test', role } }),
     async close() {
       await opened.close()
       for (const each of [database, ...furtherPlaces]) await each.drop()

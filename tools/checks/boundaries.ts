@@ -33,6 +33,7 @@ const layerOf = (path: string) => layers.findIndex(layer => isIn(path, layer))
 export const foldersOf: Record<string, readonly string[]> = {
   'services/core/src': [
     'database',
+    'places',
     'signing',
     'audit',
     'ledger',

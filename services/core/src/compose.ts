@@ -1,4 +1,4 @@
-import { InstanceReporter, type Log, shareNextRun } from '@workspace-wallet/runtime'
+import { ConfigurationError, InstanceReporter, type Log, shareNextRun } from '@workspace-wallet/runtime'
 import { LabelledRegistries } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 import manifest from '../package.json' with { type: 'json' }
@@ -106,8 +106,9 @@ function openLimits(connections: number) {
 /** What a process has once, and all places use. */
 type Shared = { config: CoreConfig; log: Log; stopping: AbortSignal }
 
-/** Opens core: a place for each database URL. */
+/** Opens core: a place for each database URL. @throws ConfigurationError if these cannot be places of one core */
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<OpenedCore> {
+  requirePlaces(config)
   const shared = { config, log, stopping }
   const home = await openPlace(shared, config.DATABASE_URL)
   const others = await Promise.all(config.DATABASE_URLS.map(url => openPlace(shared, url)))
@@ -135,6 +136,16 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       await Promise.all(places.all.map(place => place.close()))
     },
   }
+}
+
+function requirePlaces({ DATABASE_URL, DATABASE_URLS, DATABASE_POOLER_URL }: CoreConfig): void {
+  const names = [DATABASE_URL, ...DATABASE_URLS].map(nameOfPlace)
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice !== undefined) throw new ConfigurationError([`DATABASE_URLS: ${twice} is a place already`])
+  if (DATABASE_URLS.length > 0 && DATABASE_POOLER_URL !== undefined)
+    throw new ConfigurationError([
+      'DATABASE_POOLER_URL: it leads to one place, and DATABASE_URLS names others: remove it',
+    ])
 }
 
 /** The metrics of all places. Those of one alone have no label for it. */

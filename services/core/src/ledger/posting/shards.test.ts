@@ -1,3 +1,4 @@
+import { DomainError } from '@workspace-wallet/contract'
 import { expect, test } from 'vitest'
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
@@ -20,8 +21,10 @@ function heldShard(queueLimit = 100) {
   return { shards, batches }
 }
 
+const apiKey = 'key:ak_01h455vb4pex5vsknk084sn02q'
+
 function posting(workspaceId: string, remark: string, budgetMs = 10_000): LedgerRequest {
-  return requestOf(workspaceId, postingOf({ remark }), { deadlineMs: performance.now() + budgetMs })
+  return requestOf(workspaceId, postingOf({ remark, actor: apiKey }), { deadlineMs: performance.now() + budgetMs })
 }
 
 /** Waits until the shard has started every batch that it can start. */
@@ -56,7 +59,7 @@ test('one workspace fills at most half of a queue', async () => {
   taken.push(shards.post(posting('a', '1')), shards.post(posting('a', '2')))
   await expect(shards.post(posting('a', '3'))).rejects.toMatchObject({ code: 'S002' })
   taken.push(shards.post(posting('b', '4')), shards.post(posting('c', '5')))
-  await expect(shards.post(posting('d', '6'))).rejects.toMatchObject({ code: 'S002' })
+  await expect(shards.post(posting('c', '6'))).rejects.toMatchObject({ code: 'S002' })
   batches[0]!.finish()
   await settled()
   batches[1]!.finish()
@@ -97,4 +100,58 @@ test('a request with many commands weighs as many', async () => {
   await settled()
   batches[2]!.finish()
   await Promise.all(heavy)
+})
+
+test('a workspace with nothing in a full queue may add a request', async () => {
+  const { shards, batches } = heldShard(2)
+  const taken = [shards.post(posting('a', 'in flight'))]
+  await settled()
+  for (const workspace of ['a', 'b', 'c', 'd']) taken.push(shards.post(posting(workspace, workspace)))
+  await expect(shards.post(posting('c', 'more'))).rejects.toMatchObject({ code: 'S002' })
+  await expect(shards.post(posting('e', 'too many'))).rejects.toMatchObject({ code: 'S002' })
+  batches[0]!.finish()
+  await settled()
+  batches[1]!.finish()
+  await expect(Promise.all(taken)).resolves.toHaveLength(5)
+})
+
+test('what one token posts fills at most half of a queue, in however many workspaces, and leaves API keys their share of each', async () => {
+  const { shards, batches } = heldShard(4)
+  const by = (actor: string, workspaceId: string, remark: string) =>
+    shards.post(requestOf(workspaceId, postingOf({ remark, actor }), { deadlineMs: performance.now() + 10_000 }))
+  const taken = [by('service:a', 'a', 'in flight')]
+  await settled()
+  taken.push(by('service:a', 'a', '1'), by('service:a', 'b', '2'))
+  for (const workspace of ['a', 'c'])
+    await expect(by('service:a', workspace, 'refused')).rejects.toMatchObject({ code: 'S002' })
+  taken.push(by('funding:f', 'a', '3'), by(apiKey, 'a', '4'))
+  batches[0]!.finish()
+  await settled()
+  expect(batches[1]!.names).toEqual(['1', '2', '3', '4'])
+  batches[1]!.finish()
+  await Promise.all(taken)
+  taken.push(by('service:a', 'a', '5'))
+  await settled()
+  batches[2]!.finish()
+  await Promise.all(taken)
+})
+
+test('a request for a workspace that does not exist does not wait in the queue', async () => {
+  const asked: string[] = []
+  const shards = new Shards({
+    shards: 1,
+    queueLimit: 4,
+    workspaces: {
+      has: () => false,
+      async require(workspaceId) {
+        asked.push(workspaceId)
+        throw new DomainError('GA2032')
+      },
+    },
+    postBatch: () => Promise.reject(new Error('nothing is posted')),
+  })
+  const posted = shards.post(posting('a', 'nowhere'))
+  expect(shards.depth).toEqual({ waiting: 0, posting: 0 })
+  await expect(posted).rejects.toMatchObject({ code: 'GA2032' })
+  expect(asked).toEqual(['a'])
 })

@@ -95,7 +95,9 @@ class Shard {
     const span = activeSpan()
     const weight = commands.length
     const sender = senderOf(commands[0]!)
-    if (!this.#queue.add(workspaceId, { request, span, weight, sender, deadlineMs, resolve, reject, expire })) {
+    // A token has turns of its own, so that it takes nothing from the API keys of the workspace.
+    const key = sender === null ? workspaceId : `${workspaceId} ${sender}`
+    if (!this.#queue.add(key, { request, span, weight, sender, deadlineMs, resolve, reject, expire })) {
       expire()
       return promise
     }
