@@ -7,7 +7,9 @@ import { connect } from '../../../../test/setup/database.ts'
 import { blocksOf, explainStatements, type PlanNode, readPlans } from '../../../../test/setup/plans.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { findLastBackup } from '../integrity/records.ts'
+import { KnownWorkspaces } from '../ledger/posting/known-workspaces.ts'
 import { findOperatorByToken } from '../operators/access.ts'
+import { findPlaced, type PlacedKind } from '../places/queries.ts'
 import { statements } from './statement.ts'
 
 /**
@@ -239,6 +241,17 @@ class Ledger {
     await viewer.ledger.verifications({ limit: 1 })
     await viewer.ledger.checkpoints({ limit: 1 })
     await findLastBackup(this.#core.core)
+    await this.#findPlaces()
+  }
+
+  /** What a core with several places asks each of them, and what it asks before the first posting to a workspace. */
+  async #findPlaces(): Promise<void> {
+    const { reads } = this.#core.core
+    const { transfers } = await this.#core.as('admin').transfers.search({ workspaceId: this.workspaceId, limit: 1 })
+    const ids = { workspace: this.workspaceId, apiKey: this.apiKey, wallet: this.main, webhook: mintId('webhook') }
+    for (const [kind, id] of Object.entries({ ...ids, transfer: transfers[0]!.transferId }))
+      await findPlaced(reads, kind as PlacedKind, [uuidFromId(kind as PlacedKind, id)!])
+    await new KnownWorkspaces(reads).require(uuidFromId('workspace', this.workspaceId)!)
   }
 
   /** Adds rows to all tables: those of the ledger through core, and of the others copies, which have no valid MACs. */
@@ -317,6 +330,7 @@ const unmeasured = [
   'repair-ledger',
   'repair-wallet',
   'set-limit',
+  'size-of-place',
   'upload-checkpoint-part',
 ]
 

@@ -474,6 +474,8 @@ test('the MAC of a checkpoint is HMAC-SHA256 over all its fields', async () => {
     part.takenAt,
     part.workspaceId,
     0,
+    0,
+    true,
     true,
     chains.map(chain => [chain.workspaceId, chain.walletId, chain.sequence, chain.head, chain.revision]),
     rows.map(({ kind, workspaceId, id, revision }) => [kind, workspaceId, id, revision]),
