@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call, createPath } from './setup/client.ts'
 import { createTestDatabase, execute, query, type TestDatabase } from './setup/database.ts'
 import { startFaultProxy } from './setup/fault-proxy.ts'
+import { logLines } from './setup/log-lines.ts'
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -317,6 +318,9 @@ test('a copy of a workspace in another place is trusted as little as the origina
   await expect(client.workspaces.get.query({ workspaceId: tenant.workspaceId })).rejects.toThrow('S001')
   await client.close()
   await other.stop()
+  expect(logLines(other).filter(({ level }) => level === 60)).toMatchObject([
+    { kind: 'workspace', id: tenant.workspaceId, msg: expect.stringContaining('copied to another place') },
+  ])
   await execute(urls()[1]!, `set session_replication_role = replica; delete from workspace where ${isWorkspace}`)
 })
 

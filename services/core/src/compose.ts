@@ -112,7 +112,7 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const shared = { config, log, stopping }
   const home = await openPlace(shared, config.DATABASE_URL)
   const others = await Promise.all(config.DATABASE_URLS.map(url => openPlace(shared, url)))
-  const places = new Places<Core>([home, ...others])
+  const places = new Places<Core>([home, ...others], log)
   home.metrics.watchProcess()
   if (config.DATA_DIR !== undefined) watchDataDisk(home.metrics.registry, config.DATA_DIR)
   const reporter = new InstanceReporter({

@@ -1,4 +1,5 @@
 import { DomainError, uuidFromId } from '@workspace-wallet/contract'
+import type { Log } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import { findPlaced, type PlacedKind } from './queries.ts'
@@ -19,10 +20,12 @@ const rememberedObjects = 100_000
  */
 export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
+  readonly #log: Log
   readonly #remembered = new Map<string, Each>()
 
-  constructor(all: readonly [Each, ...Each[]]) {
+  constructor(all: readonly [Each, ...Each[]], log: Log) {
     this.all = all
+    this.#log = log
   }
 
   get home(): Each {
@@ -46,7 +49,11 @@ export class Places<Each extends Place = Place> {
       const answer = answers[index]!
       return answer.status === 'fulfilled' && answer.value
     })
-    if (having.length > 1) throw new DomainError('S001')
+    if (having.length > 1) {
+      const places = having.map(({ name }) => name)
+      this.#log.fatal({ kind, id, places }, 'an object was copied to another place: neither is used; remove the copy')
+      throw new DomainError('S001')
+    }
     const fault = answers.find(({ status }) => status === 'rejected')
     const [place] = having
     if (!place) {
