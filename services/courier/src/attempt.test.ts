@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http, { type RequestListener } from 'node:http'
 import https from 'node:https'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -6,6 +7,7 @@ import { parseAddressList } from '@workspace-wallet/runtime'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { type Certificate, makeCertificate } from '../../../test/setup/certificates.ts'
 import { listen } from '../../../test/setup/listen.ts'
+import { createTlsFlood, type FloodMessage } from '../../../test/setup/tls-flood.ts'
 import { type AttemptOptions, attempt } from './attempt.ts'
 import { resolveHost } from './resolve.ts'
 
@@ -207,6 +209,47 @@ test('a receiver cannot begin another handshake on a connection', async () => {
     }),
   )
   expect(await to(`https://localhost:${port}/`)).toMatchObject({ result: 'tls', status: null })
+})
+
+/** Counts what the connection of the next request to this port reports before it is destroyed. */
+function countTlsEvents(port: number) {
+  const events = { secureConnect: 0, session: 0 }
+  const created = (message: unknown) => {
+    const { request } = message as { request: http.ClientRequest }
+    if (request.getHeader('host') !== `localhost:${port}`) return
+    unsubscribe('http.client.request.created', created)
+    request.on('socket', socket => {
+      for (const name of ['secureConnect', 'session'] as const)
+        socket.on(name, () => void (socket.destroyed || events[name]++))
+    })
+  }
+  subscribe('http.client.request.created', created)
+  return events
+}
+
+test.each<[FloodMessage, string, { secureConnect: number; session: number }]>([
+  ['HelloRequest', 'ERR_TLS_RENEGOTIATION', { secureConnect: 2, session: 1 }],
+  ['NewSessionTicket', 'ERR_TLS_TOO_MANY_TICKETS', { secureConnect: 1, session: 9 }],
+])(
+  'a receiver that sends thousands of messages %s is cut off after the first few, and other attempts succeed',
+  async (message, code, read) => {
+    const hostile = await serve(createTlsFlood(trusted, message, 10_000))
+    const other = await serveHttps(trusted)
+    const events = countTlsEvents(hostile)
+    const outcomes = await Promise.all([to(`https://localhost:${hostile}/`), to(`https://localhost:${other}/`)])
+    expect(outcomes).toMatchObject([
+      { result: 'tls', status: null, code },
+      { result: 'success', status: 200 },
+    ])
+    expect(events).toEqual(read)
+  },
+)
+
+test('a receiver may send a few session tickets', async () => {
+  const port = await serve(createTlsFlood(trusted, 'NewSessionTicket', 8))
+  const events = countTlsEvents(port)
+  expect(await to(`https://localhost:${port}/`)).toMatchObject({ result: 'success', status: 200 })
+  expect(events).toEqual({ secureConnect: 1, session: 8 })
 })
 
 test('proxies of the environment are not used', async () => {

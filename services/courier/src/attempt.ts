@@ -1,7 +1,7 @@
 import { constants } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { DEFAULT_CIPHERS } from 'node:tls'
 import type { Delivery, FieldReason } from '@workspace-wallet/contract'
@@ -46,6 +46,8 @@ const maxHeaderBytes = 16_384
 const maxInformational = 8
 /** All bytes until the headers have ended. Node's parser skips blank lines before an answer without counting them. */
 const maxAnswerBytes = (maxInformational + 1) * maxHeaderBytes
+/** Session tickets of TLS 1.3, which no later connection uses. Servers send one or two, some a few more. */
+const maxSessionTickets = 8
 /** How long a connection to the IPv4 address may take before the IPv6 address is tried, if there are both. */
 const familyTimeoutMs = 5_000
 
@@ -54,7 +56,7 @@ const familyTimeoutMs = 5_000
  * most of a second. RFC 9325 advises against it too.
  */
 const ciphers = `${DEFAULT_CIPHERS}:!kDHE`
-/** One handshake for each connection. The receiver could ask for others until the deadline. */
+/** One handshake for each connection. `endTlsFlood` ends a connection whose receiver asks for another one. */
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 
 /** No connection, no TLS session and no proxy is shared: each attempt goes to an address that was checked for it. */
@@ -170,12 +172,38 @@ function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortS
         bytes += chunk.length
         if (bytes > maxAnswerBytes) request.destroy(new Error('the answer is too large'))
       })
+      endTlsFlood(request, socket)
     })
     request.on('response', answered)
     request.on('upgrade', answered)
     request.on('error', reject)
     request.end(delivery.body)
   })
+}
+
+/**
+ * A receiver can send messages of TLS that are no data and need no answer until the deadline. Each takes few bytes, but the event loop
+ * has work for it, so that thousands of them block all other attempts.
+ */
+function endTlsFlood(request: http.ClientRequest, socket: Socket): void {
+  let handshakes = 0
+  let tickets = 0
+  // Node emits it again for each HelloRequest of TLS 1.2, although OpenSSL begins no other handshake.
+  socket.on('secureConnect', () => {
+    if (++handshakes > 1) request.destroy(new TlsFloodError('ERR_TLS_RENEGOTIATION'))
+  })
+  socket.on('session', () => {
+    if (++tickets > maxSessionTickets) request.destroy(new TlsFloodError('ERR_TLS_TOO_MANY_TICKETS'))
+  })
+}
+
+class TlsFloodError extends Error {
+  readonly code: string
+
+  constructor(code: 'ERR_TLS_RENEGOTIATION' | 'ERR_TLS_TOO_MANY_TICKETS') {
+    super('the receiver sends too many messages of TLS')
+    this.code = code
+  }
 }
 
 function outcomeOf({ statusCode = 0, headers }: http.IncomingMessage): AttemptOutcome {
