@@ -1,7 +1,7 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { execute, query } from './setup/database.ts'
+import { connect, execute, query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /**
@@ -15,18 +15,27 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-type Forged = { action: string; json: string; workspace?: string | null; count?: number; requestId?: string }
+type Forged = {
+  action: string
+  json: string
+  workspace?: string | null
+  target?: string
+  before?: string | null
+  count?: number
+  requestId?: string
+}
 
-/** Appends entries whose state before and after is this JSON. */
-async function forge({ action, json, workspace, count = 1, requestId }: Forged): Promise<void> {
+/** Appends entries whose state after, and before if it is not given, is this JSON. `#` in a target is the number of the entry, from 1. */
+async function forge({ action, json, workspace, target, before = json, count = 1, requestId }: Forged): Promise<void> {
   const id = workspace === undefined ? uuidFromId('workspace', system.workspaceId) : workspace
   await query(
     system.database.serviceUrl,
     `with head as (select * from lock_audit(array[coalesce($1::uuid, '00000000-0000-0000-0000-000000000000')]))
      insert into audit (at, actor, action, workspace_id, target, before, after, request_id, position, mac)
-     select now, 'operator:ada', $2, $1, $3, $4::json, $4::json, $6, position + n, decode(repeat('01', 32), 'hex')
+     select now, 'operator:ada', $2, $1, replace($3, '#', n::text), $7::json, $4::json, $6, position + n,
+       decode(repeat('01', 32), 'hex')
      from head, generate_series(1, $5) n order by n`,
-    [id, action, system.apiKey, json, count, requestId],
+    [id, action, target ?? system.apiKey, json, count, requestId, before],
   )
 }
 
@@ -89,6 +98,42 @@ test('no entry keeps the verification from its end, or from what it would find',
   expect(rules).not.toContain('database-read')
 })
 
+test('no entry hides what a row that its owner has reset to an earlier state would show', async () => {
+  const { admin, database } = system
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Reset' })
+  const { walletId } = await admin.wallets.create.mutate({ workspaceId, currency: 'USD', name: 'Wallet' })
+  const workspace = uuidFromId('workspace', workspaceId)
+  const limit = { workspaceId, subject: { walletId }, currency: 'USD' }
+  await admin.members.add.mutate({ workspaceId, userId: 'eve' })
+  await admin.limits.set.mutate({ ...limit, perDay: '10.00' })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId, amount: '8.00', bizId: 'in' })
+  const owner = await connect(database.ownerUrl)
+  await owner.query('set session_replication_role = replica')
+  const keep = (table: string) =>
+    owner.query(`create temp table kept_${table} as select * from ${table} where workspace_id = '${workspace}'`)
+  const reset = (table: string) =>
+    owner.query(`
+      delete from ${table} where workspace_id = '${workspace}';
+      insert into ${table} select * from kept_${table}`)
+  await keep('member')
+  await keep('spending_limit')
+  await admin.members.remove.mutate({ workspaceId, userId: 'eve' })
+  await admin.limits.set.mutate({ ...limit, perDay: '5.00' })
+  for (const table of ['member', 'spending_limit']) await reset(table)
+  // Less than the limit that is stored, and more than the one that was set last.
+  await admin.wallets.withdraw.mutate({ workspaceId, walletId, amount: '6.00', bizId: 'out' })
+  await owner.end()
+  const rules = async () => (await verifyLedger(admin, { workspaceId })).brokenRules.map(({ rule }) => rule)
+  const found = await rules()
+  expect(found).toEqual(expect.arrayContaining(['member-audit', 'limit-audit', 'limit-exceeded']))
+
+  await forge({ workspace, action: 'member.add', target: 'eve', json: '{}' })
+  const state = { currency: 'USD', perTransfer: null, perDay: '10.00', countedFrom: 1, position: 1 }
+  await forge({ workspace, action: 'limit.set', target: walletId, json: JSON.stringify(state) })
+  await forge({ workspace, action: 'limit.clear', target: walletId, json: '{"currency":"USD"}' })
+  expect(new Set(await rules())).toEqual(new Set([...found, 'audit-chain']))
+})
+
 test('an entry or a workspace with the nil UUID, which stands for no workspace, is refused', async () => {
   const nil = '00000000-0000-0000-0000-000000000000'
   await expect(forge({ action: 'ledger.verify', json: '{}', workspace: nil })).rejects.toMatchObject({ code: '23514' })
@@ -100,4 +145,16 @@ test('an entry or a workspace with the nil UUID, which stands for no workspace, 
   await expect(insert).rejects.toMatchObject({ code: '23514' })
   await verifyLedger(system.admin, {})
   expect((await system.admin.system.status.query()).lastVerification).toMatchObject({ isGenuine: true })
+})
+
+test('any number of limits that were never set do not fill the memory of a verification', async () => {
+  const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Many limits' })
+  const amount = '9'.repeat(130_000)
+  const json = `{"currency":"USD","perTransfer":"${amount}","perDay":"${amount}","position":1,"countedFrom":1}`
+  const workspace = uuidFromId('workspace', workspaceId)
+  // A core ends a session that holds locks for longer.
+  for (let at = 0; at < 5; at++)
+    await forge({ workspace, action: 'limit.set', target: `ak_${at}_#`, before: null, json, count: 200 })
+  const { brokenRules } = await verifyLedger(system.admin, { workspaceId })
+  expect(brokenRules).toEqual([{ rule: 'audit-chain', violations: 1000 }])
 })

@@ -24,12 +24,18 @@ export const emptyAuditMac = Buffer.alloc(0)
 /** The head of the actions on no workspace has this ID. */
 const noWorkspace = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
 
-/** SQL: the stored action `a`, and the MAC of the action before it. `readAction` reads it. */
-export const selectAction = `${selectColumns(storedAuditColumns, 'a')}, ${bytes.read(`
+/**
+ * SQL: the stored action `a`, and the MAC of the action before it. `readAction` reads it.
+ *
+ * @param audit the name of the table of audit entries
+ */
+export const selectActionOf = (audit: string) =>
+  `${selectColumns(storedAuditColumns, 'a')}, ${bytes.read(`
   case when a.workspace_id is null
-    then (select p.mac from audit p where p.workspace_id is null and p.position = a.position - 1 limit 1)
-    else (select p.mac from audit p where p.workspace_id = a.workspace_id and p.position = a.position - 1 limit 1)
+    then (select p.mac from ${audit} p where p.workspace_id is null and p.position = a.position - 1 limit 1)
+    else (select p.mac from ${audit} p where p.workspace_id = a.workspace_id and p.position = a.position - 1 limit 1)
   end`)} as previous`
+export const selectAction = selectActionOf('audit')
 export type FoundAction = FoundRow<typeof storedAuditColumns> & { previous: unknown }
 
 /** A stored action, and whether its MAC matches its content and the action before it. */

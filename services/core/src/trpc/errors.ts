@@ -2,6 +2,7 @@ import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { AdminError, DomainError, type ErrorCode, errorTable, isDomainError } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { classifyDatabaseError } from '../database/errors.ts'
+import { VerificationOutOfMemory } from '../integrity/verify/thread.ts'
 import { toAppError } from './error-shape.ts'
 
 /** The code for logs and metrics. */
@@ -21,6 +22,10 @@ export function toTRPCError(
   if (cause instanceof AdminError)
     return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
   if (error.code !== 'INTERNAL_SERVER_ERROR') return error
+  if (cause instanceof VerificationOutOfMemory) {
+    log.error({ err: cause, ...call }, 'a verification ran out of memory')
+    return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: cause.message, cause })
+  }
   const fault = cause ? classifyDatabaseError(cause) : 'other'
   // Another transaction created the same row first. A retry finds it and gets an error that names it.
   if (fault === 'duplicate')

@@ -10,7 +10,7 @@ import { retryConflicts } from '../../database/errors.ts'
 import { type Orm, transact } from '../../database/orm.ts'
 import { findLastVerifications, recordVerification } from '../records.ts'
 import { BaselineDigest, type VerifiedEnd } from '../verify/baseline.ts'
-import { isBaselineChanged, verifyInThread } from '../verify/thread.ts'
+import { isBaselineChanged, VerificationOutOfMemory, verifyInThread } from '../verify/thread.ts'
 import { withVerificationLock } from './lock.ts'
 import { type Intervals, type PlannedVerification, planVerification } from './plan.ts'
 import { removeEnds, writeEnds } from './queries.ts'
@@ -47,7 +47,11 @@ export async function scheduleVerifications(parts: Parts, options: Options, stop
   while (!stopping.aborted) {
     const startedAtMs = performance.now()
     const isIdle = await runIfDue(parts, options, stopping).catch(error => {
-      if (!stopping.aborted) parts.log.error({ err: error }, 'a scheduled verification failed')
+      const what =
+        error instanceof VerificationOutOfMemory
+          ? 'a scheduled verification ran out of memory'
+          : 'a scheduled verification failed'
+      if (!stopping.aborted) parts.log.error({ err: error }, what)
       return false
     })
     // Also if somebody hides in the audit that one has ended, verifications take at most half of the time.

@@ -1,7 +1,7 @@
 import { type AuditAction, Decimal, type LedgerRule } from '@workspace-wallet/contract'
-import { auditRowsPerFetch } from '../../audit/chain.ts'
 import type { TextRow } from '../../database/snapshot.ts'
 import { apiKeyColumns } from '../../database/tables/api-key.ts'
+import type { AuditRow } from '../../database/tables/audit.ts'
 import { operatorColumns } from '../../database/tables/operator.ts'
 import { limitColumns } from '../../database/tables/spending-limit.ts'
 import { arrayReader, type Columns, type SignedTable, selectColumns } from '../../database/tables/table.ts'
@@ -10,6 +10,7 @@ import { webhookColumns } from '../../database/tables/webhook.ts'
 import { statusAfter } from '../../wallets/audited-status.ts'
 import { type Extent, eventsOf, fundingActions, fundingOf } from './extent.ts'
 import { publicId } from './findings/findings.ts'
+import { genuineActions, type KeyedAction } from './genuine-actions.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import type { Scope } from './scope.ts'
 import { decimalOf } from './values.ts'
@@ -224,7 +225,8 @@ const limits = rowsOf({
 
 /**
  * Compares the audit with the rows that its actions created and changed. A row that its owner resets to an earlier
- * state has a genuine MAC; the audit still has the action that followed.
+ * state has a genuine MAC; the audit still has the action that followed. Actions that are not genuine count for nothing: a forged one
+ * would hide such a reset.
  *
  * Each kind is one merge of two sorted streams, so memory stays constant. An incremental verification compares the new deposits and
  * withdrawals, and everything else as a whole.
@@ -234,26 +236,33 @@ export async function checkAuditedRows(scope: Scope): Promise<void> {
     await compare(rows, scope)
 }
 
-async function compare(audited: AuditedRows, { snapshot, workspaceId, findings, extent }: Scope): Promise<void> {
+async function compare(audited: AuditedRows, scope: Scope): Promise<void> {
+  const { snapshot, workspaceId, findings, extent } = scope
   const { actions: names, idInAudit, sql } = audited
-  const actionSql = `
-    select workspace_id, ${idInAudit}, action, target, after
-    from ${audited.rule === 'transfer-audit' ? fundingOf(extent) : `(select * from {schema}.audit where action not in ${fundingActions})`} a
-    where action = any ($2) and ${isInScope}
-    order by workspace_id, (${idInAudit}) collate "C", position`
-  const actions = new Lookahead(snapshot.batches(actionSql, [workspaceId, names], auditRowsPerFetch))
+  const actions = new Lookahead(
+    genuineActions(scope, {
+      from:
+        audited.rule === 'transfer-audit'
+          ? fundingOf(extent)
+          : `(select * from {schema}.audit where action not in ${fundingActions})`,
+      key: idInAudit,
+      where: `action = any ($2) and ${isInScope}`,
+      values: [names],
+    }),
+  )
   const rows = new Lookahead(snapshot.batches(sql, [workspaceId]))
-  const keyOfAction = ([workspace, id]: TextRow) => sortKey(workspace!, id!)
+  const idOfAction = ({ action, key }: KeyedAction): TextRow => [action.workspaceId, key]
+  const keyOfAction = ({ action, key }: KeyedAction) => sortKey(action.workspaceId, key)
   const keyOfRow = ([workspace, id]: TextRow) => sortKey(workspace!, audited.publicId(id!))
   for (;;) {
     let action = await actions.peek()
     const row = await rows.peek()
     const [key] = [...(action ? [keyOfAction(action)] : []), ...(row ? [keyOfRow(row)] : [])].sort()
     if (key === undefined) return
-    const subject = action && keyOfAction(action) === key ? action : row!
+    const subject = action && keyOfAction(action) === key ? idOfAction(action) : row!
     let expected: State | null = null
     for (; action && keyOfAction(action) === key; action = await actions.peek()) {
-      expected = audited.audited(toAction(action), expected)
+      expected = audited.audited(toAction(action.action), expected)
       actions.take()
     }
     const isStored = row !== undefined && keyOfRow(row) === key
@@ -263,12 +272,12 @@ async function compare(audited: AuditedRows, { snapshot, workspaceId, findings, 
   }
 }
 
-function toAction([, , action, target, after]: TextRow): Action {
-  return { action: action as AuditAction, target: `${target}`, after: JSON.parse(after ?? 'null') ?? {} }
+function toAction({ action, target, after }: AuditRow): Action {
+  return { action, target, after: JSON.parse(after ?? 'null') ?? {} }
 }
 
 function differenceOf(audited: State | null, stored: State | null): string | null {
-  if (!audited) return 'no action in the audit created it'
+  if (!audited) return 'no genuine action in the audit created it'
   if (!stored) return 'it is in the audit, and its row does not exist'
   const differences = Object.entries(audited).flatMap(([field, value]) => {
     const [expected, found] = [value, stored[field]].map(each => JSON.stringify(each ?? null))

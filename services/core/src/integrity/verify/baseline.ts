@@ -102,15 +102,21 @@ export class Digests {
     return this.#now.get(workspaceId) ?? emptyDigest
   }
 
+  /**
+   * After any violation, no verification continues this one: nothing is kept. So a row that somebody else has inserted, which is a
+   * violation itself, takes no memory, however many there are.
+   */
   set(workspaceId: string, digest: string): void {
-    this.#now.set(workspaceId, digest)
+    if (this.#findings.ok) this.#now.set(workspaceId, digest)
+    else this.#now.clear()
   }
 
   /** Compares what the workspace had where the last verification ended. */
   compare(workspaceId: string, digest: string): void {
-    this.#compared.add(workspaceId)
     const verified = this.#baseline.get(workspaceId)
-    if (!verified || verified[this.#kind] === digest) return
+    if (!verified) return
+    this.#compared.add(workspaceId)
+    if (verified[this.#kind] === digest) return
     const ids = workspaceId === noWorkspace ? {} : { workspaceId: publicId('workspace', workspaceId) }
     if (this.#kind === 'wallets')
       this.#findings.add({

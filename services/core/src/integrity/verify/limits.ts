@@ -1,19 +1,21 @@
 import { type AuditAction, type Decimal, type LedgerRule, type Uuid, uuidFromId } from '@workspace-wallet/contract'
-import { auditRowsPerFetch } from '../../audit/chain.ts'
 import type { TextRow } from '../../database/snapshot.ts'
 import { limitKey, walletSubject } from '../../ledger/decide/spending.ts'
 import { ledgerCount, runChecks, workspaceIds } from './checks.ts'
 import { type Extent, fundingActions } from './extent.ts'
 import { type Findings, publicId } from './findings/findings.ts'
+import { genuineActions } from './genuine-actions.ts'
 import { Lookahead, sortKey } from './lookahead.ts'
 import type { Scope } from './scope.ts'
 import { decimalOf, wholeOf } from './values.ts'
 
 const isInScope = '($1::uuid is null or workspace_id = $1)'
 
-const actionsSql = `
-  select workspace_id, action, target, after from {schema}.audit
-  where action in ('limit.set', 'limit.clear') and action not in ${fundingActions} and ${isInScope} order by workspace_id, position`
+const limitActions = {
+  from: '{schema}.audit',
+  key: 'null::text',
+  where: `action in ('limit.set', 'limit.clear') and action not in ${fundingActions} and ${isInScope}`,
+}
 
 const limited = `
   select workspace_id from {schema}.audit where action = 'limit.set' and action not in ${fundingActions}`
@@ -44,28 +46,29 @@ const rowsSql = `
  *
  * One pass over the sorted streams of actions, transfers and rows; the limits of one workspace are in memory.
  */
-export async function checkLimits({ snapshot, workspaceId, findings, extent, baseline }: Scope): Promise<void> {
+export async function checkLimits(scope: Scope): Promise<void> {
+  const { snapshot, workspaceId, findings, extent, baseline } = scope
   await runChecks(snapshot, workspaceId, findings, [counts])
-  const actions = new Lookahead(snapshot.batches(actionsSql, [workspaceId], auditRowsPerFetch))
+  const actions = new Lookahead(genuineActions(scope, limitActions))
   const transfers = new Lookahead(snapshot.batches(transfersSql(extent), [workspaceId]))
   const rows = new Lookahead(snapshot.batches(rowsSql, [workspaceId]))
   for (let first = await actions.peek(); first; first = await actions.peek()) {
-    const workspace = first[0]!
+    const workspace = first.action.workspaceId
     const limits = new Map<string, LimitReplay>()
-    const firstDay = baseline.get(workspace!)?.postedAt?.slice(0, dayLength) ?? null
-    for await (const [, action, target, after] of rowsOf(actions, workspace)) {
-      const state = JSON.parse(after ?? 'null') ?? {}
-      const key = limitKey({ subject: subjectOf(target!), currency: textOf(state.currency) })
+    const firstDay = baseline.get(`${workspace}`)?.postedAt?.slice(0, dayLength) ?? null
+    for await (const { action } of rowsOf(actions, workspace, each => each.action.workspaceId)) {
+      const state = JSON.parse(action.after ?? 'null') ?? {}
+      const key = limitKey({ subject: subjectOf(action.target), currency: textOf(state.currency) })
       const limit = limits.get(key) ?? new LimitReplay(findings, workspace, key, firstDay)
       limits.set(key, limit)
-      limit.action(action as AuditAction, state)
+      limit.action(action.action, state)
     }
-    for await (const transfer of rowsOf(transfers, workspace)) {
+    for await (const transfer of rowsOf(transfers, workspace, workspaceOf)) {
       const [, , , actor, wallet, currency] = transfer
       for (const subject of [`${actor}`, walletSubject(wallet as Uuid<'wallet'>)])
         limits.get(limitKey({ subject, currency: `${currency}` }))?.transfer(transfer)
     }
-    for await (const [, subject, currency, day, spent] of rowsOf(rows, workspace))
+    for await (const [, subject, currency, day, spent] of rowsOf(rows, workspace, workspaceOf))
       limits.get(limitKey({ subject: `${subject}`, currency: `${currency}` }))?.row(day!, spent!)
   }
 }
@@ -77,18 +80,32 @@ const counts = ledgerCount('ledger-limit-count', {
   what: 'limits',
 })
 
+const workspaceOf = (row: TextRow) => row[0]!
+
 /** Takes the rows of a workspace, and those of workspaces before it, which nobody asked for. */
-async function* rowsOf(rows: Lookahead<TextRow>, workspace: TextRow[number]): AsyncGenerator<TextRow> {
+async function* rowsOf<Row>(
+  rows: Lookahead<Row>,
+  workspace: TextRow[number],
+  of: (row: Row) => TextRow[number],
+): AsyncGenerator<Row> {
   for (let row = await rows.peek(); row; row = await rows.peek()) {
-    if (sortKey(row[0]!, null) > sortKey(workspace, null)) return
+    if (sortKey(of(row), null) > sortKey(workspace, null)) return
     rows.take()
-    if (row[0] === workspace) yield row
+    if (of(row) === workspace) yield row
   }
 }
 
-/** The text of a field of an action. Somebody else may have written an object, whose conversion to text can fail. */
+/** The text of a field of an action. An object has none, and its conversion to text can fail. */
 function textOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `${value}`
+}
+
+/** No amount that the service writes has more characters: 38 digits and a point. */
+const longestAmount = 39
+
+/** NaN for what is no amount of a limit. */
+function amountOf(text: string): Decimal {
+  return decimalOf(text.length > longestAmount ? null : text)
 }
 
 /** The stored subject of the target of an action. */
@@ -126,7 +143,7 @@ class LimitReplay {
     const countedFrom = wholeOf(textOf(after.countedFrom))
     if (action === 'limit.clear' || countedFrom !== this.#countedFrom) this.#bounds = []
     this.#countedFrom = countedFrom
-    const amount = (field: string) => (after[field] === null ? null : decimalOf(textOf(after[field])))
+    const amount = (field: string) => (after[field] === null ? null : amountOf(textOf(after[field])))
     if (action === 'limit.set')
       this.#bounds.push({
         position: wholeOf(textOf(after.position)),

@@ -43,17 +43,18 @@ const damages: Damage[] = [
   {
     what: 'an action changed in the audit',
     sql: () => `update audit set actor = 'admin:nobody' where action = 'wallet.freeze'`,
-    expected: ['audit-chain wallet.freeze'],
+    expected: ['audit-chain wallet.freeze', 'wallet-audit c'],
   },
   {
     what: 'the time of an action changed',
     sql: () => `update audit set at = at - interval '1 day' where action = 'wallet.freeze'`,
-    expected: ['audit-chain wallet.freeze'],
+    expected: ['audit-chain wallet.freeze', 'wallet-audit c'],
   },
   {
     what: 'an action deleted from the audit',
     sql: () => `delete from audit where action = 'wallet.withdraw' and workspace_id = ${workspace('books')}`,
-    expected: ['audit-position wallet.deposit', 'transfer-audit withdrawal'],
+    // The action after it no longer continues a stored one.
+    expected: ['audit-position wallet.deposit', 'transfer-audit withdrawal', 'transfer-audit euroDeposit'],
   },
   {
     what: 'the last action deleted from the audit',
