@@ -68,6 +68,7 @@ export const systemStatus = z.object({
   /** What runs, and what was seen in the last hour without having stopped: cores, gateways, couriers. */
   instances: z.array(instance),
   halted: z.array(haltedLedger),
+  /** The last ones of all workspaces: those of one workspace say nothing about the others. */
   lastVerification: verificationRecord.nullable(),
   lastWholeVerification: verificationRecord.nullable(),
   lastCheckpoint: checkpointRecord.nullable(),

@@ -49,10 +49,14 @@ export async function findActions(
 }
 
 /** The kinds of actions that have an index, and so can be found among millions of others: see database/migrations/initial/audit.ts. */
-export type RecordedAction = Extract<
-  AuditAction,
-  'ledger.verify' | 'ledger.verify-incremental' | 'ledger.checkpoint' | 'system.backup'
->
+const listedActions = [
+  'ledger.verify',
+  'ledger.verify-incremental',
+  'ledger.checkpoint',
+] as const satisfies readonly AuditAction[]
+const recordedActions = [...listedActions, 'system.backup'] as const satisfies readonly AuditAction[]
+export type ListedAction = (typeof listedActions)[number]
+export type RecordedAction = (typeof recordedActions)[number]
 
 /** No record is longer. */
 const longestRecord = 16_384
@@ -64,37 +68,66 @@ const recordColumns = [
   ...[before, after].map(name => `left(${name}::text, ${longestRecord}) as ${name}`),
 ]
 
-// The kind is a constant, by which PostgreSQL recognizes the index.
-function findActionsOf(action: RecordedAction) {
-  return statement<FoundRecord>(
-    `find-actions-${action}`,
-    `select a.id, ${selectAction}
-     from (
-       select id, ${recordColumns.join(', ')} from audit
-       where action = '${action}' and id < $1
-       order by id desc limit $2) a
-     order by a.id desc`,
-  )
+// The conditions on action and workspace are constants, by which PostgreSQL recognizes the index.
+function findStatementsOf<Action extends RecordedAction>(name: string, also: string, actions: readonly Action[]) {
+  const find = (action: Action) =>
+    statement<FoundRecord>(
+      `${name}-${action}`,
+      `select a.id, ${selectAction}
+       from (
+         select id, ${recordColumns.join(', ')} from audit
+         where action = '${action}'${also} and id < $1
+         order by id desc limit $2) a
+       order by a.id desc`,
+    )
+  return Object.fromEntries(actions.map(action => [action, find(action)])) as Record<Action, Statement<FoundRecord>>
 }
-const findStatements: Record<RecordedAction, Statement<FoundRecord>> = {
-  'ledger.verify': findActionsOf('ledger.verify'),
-  'ledger.verify-incremental': findActionsOf('ledger.verify-incremental'),
-  'ledger.checkpoint': findActionsOf('ledger.checkpoint'),
-  'system.backup': findActionsOf('system.backup'),
-}
+const ofAnyWorkspace = findStatementsOf('find-actions', '', listedActions)
+const ofNoWorkspace = findStatementsOf('find-actions-of-no-workspace', ' and workspace_id is null', recordedActions)
+
+type Page = { before?: number | undefined; limit: number }
 
 /**
  * The newest actions of these kinds, checked.
  *
  * @param before the number of an action; only earlier ones
  */
-export async function findCheckedActions(
+export function findCheckedActions(
+  db: Queryable,
+  chainKey: KeyObject,
+  actions: readonly ListedAction[],
+  page: Page,
+): Promise<CheckedAction[]> {
+  return findWith(
+    db,
+    chainKey,
+    actions.map(action => ofAnyWorkspace[action]),
+    page,
+  )
+}
+
+/** The newest actions of these kinds on all workspaces, checked. No number of actions on single workspaces hides them. */
+export function findActionsOfNoWorkspace(
   db: Queryable,
   chainKey: KeyObject,
   actions: readonly RecordedAction[],
-  { before = Number.MAX_SAFE_INTEGER, limit }: { before?: number | undefined; limit: number },
+  limit: number,
+): Promise<CheckedAction[]> {
+  return findWith(
+    db,
+    chainKey,
+    actions.map(action => ofNoWorkspace[action]),
+    { limit },
+  )
+}
+
+async function findWith(
+  db: Queryable,
+  chainKey: KeyObject,
+  statements: readonly Statement<FoundRecord>[],
+  { before = Number.MAX_SAFE_INTEGER, limit }: Page,
 ): Promise<CheckedAction[]> {
   const found: FoundRecord[] = []
-  for (const action of actions) found.push(...(await run(db, findStatements[action], [before, limit])))
+  for (const each of statements) found.push(...(await run(db, each, [before, limit])))
   return checked(chainKey, found.sort((a, b) => b.id - a.id).slice(0, limit))
 }

@@ -291,6 +291,13 @@ class Ledger {
     await copy('instance', 'true', { id: newId, name: `'copy' || n` })
     await copy('audit_head', ofWorkspace, { workspace_id: newId })
     await copy('audit', ofWorkspace, { id: 'n + 100000', workspace_id: newId })
+    // As many of single workspaces as viewers like, which are newer than those of all workspaces.
+    for (const [at, action] of ['ledger.verify', 'ledger.verify-incremental', 'ledger.checkpoint'].entries())
+      await copy('audit', ofWorkspace, {
+        id: `n + ${200_000 + at * filled}`,
+        workspace_id: newId,
+        action: `'${action}'`,
+      })
     await owner.query(`
       insert into access_change select n + 100000 from generate_series(1, ${filled}) n;
       update access_revision set revision = 100000 + ${filled};

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto'
+import { type Id, uuidFromId, verificationKinds } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
-import { query } from '../../../../test/setup/database.ts'
+import { execute, query } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
+import { recordAction, writeActions } from '../audit/record.ts'
+import { transact } from '../database/orm.ts'
+import { recordVerification } from './records.ts'
 
 let testCore: TestCore
 beforeAll(async () => {
@@ -9,10 +14,13 @@ beforeAll(async () => {
 })
 afterAll(() => testCore.close())
 
-async function read(what: string): Promise<number> {
-  const name = `core_last_${what}_timestamp_seconds`
+const read = (what: string) => readSeries(`core_last_${what}_timestamp_seconds`)
+
+/** NaN if there is none. */
+async function readSeries(series: string): Promise<number> {
   const text = await testCore.core.metrics.registry.metrics()
-  return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)![1])
+  const line = text.split('\n').find(each => each.startsWith(`${series} `))
+  return Number(line?.slice(series.length))
 }
 
 async function isRecorded(action: string): Promise<number> {
@@ -51,4 +59,54 @@ test('a record that the service did not write does not count', async () => {
   )
   expect(await isRecorded('system.backup')).toBeGreaterThan(before)
   expect(await read('backup')).toBe(before)
+})
+
+/** What many verifications and checkpoints of one workspace leave, which any viewer may ask for: actions with valid MACs. */
+async function recordMany(workspaceId: Id<'workspace'>): Promise<void> {
+  const counts = { workspaces: 1, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
+  const report = { ok: true, ...counts, brokenRules: [], violations: [], notes: [] }
+  const actor = 'operator:viewer'
+  await transact(testCore.core.orm, async em => {
+    for (let count = 0; count < 60; count++) {
+      for (const kind of verificationKinds)
+        recordVerification(em, actor, { workspaceId, startedAt: new Date(), kind }, report)
+      const after = { takenAt: new Date().toISOString(), wallets: 0 }
+      recordAction(em, { actor, action: 'ledger.checkpoint', workspaceId, target: randomUUID(), after })
+    }
+    await writeActions(em, testCore.chainKey, { requestId: null, reason: null })
+  })
+}
+
+test('no number of verifications and checkpoints of one workspace hides those of all workspaces', async () => {
+  const admin = testCore.as('admin')
+  const damaged = await admin.workspaces.create({ name: 'Test' })
+  const empty = await admin.workspaces.create({ name: 'Empty' })
+  const id = uuidFromId('workspace', damaged.workspaceId as Id<'workspace'>)
+  await execute(
+    testCore.database.ownerUrl,
+    `update workspace set name = 'Changed', revision = revision + 1 where id = '${id}'`,
+  )
+  for await (const _ of await admin.ledger.verify({}));
+  for await (const _ of await admin.ledger.checkpoint({}));
+  const figures = async () => ({
+    sound: await readSeries('core_verification_sound{kind="whole"}'),
+    verification: await read('verification'),
+    checkpoint: await read('checkpoint'),
+  })
+  const [verification, checkpoint] = [await isRecorded('ledger.verify'), await isRecorded('ledger.checkpoint')]
+  await until('the verification is in the metrics', async () => (await read('verification')) === verification)
+  const lastOf = async () => {
+    const { lastVerification, lastWholeVerification, lastCheckpoint } = await admin.system.status()
+    return { lastVerification, lastWholeVerification, lastCheckpoint }
+  }
+  const last = await lastOf()
+  expect(last).toMatchObject({
+    lastVerification: { workspaceId: null, ok: false },
+    lastWholeVerification: { workspaceId: null, ok: false },
+    lastCheckpoint: { workspaceId: null },
+  })
+
+  await recordMany(empty.workspaceId as Id<'workspace'>)
+  expect(await figures()).toEqual({ sound: 0, verification, checkpoint })
+  expect(await lastOf()).toEqual(last)
 })

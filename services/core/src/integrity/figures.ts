@@ -1,12 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { verificationKinds } from '@workspace-wallet/contract'
-import { findCheckedActions, type RecordedAction } from '../audit/records.ts'
+import type { RecordedAction } from '../audit/records.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type EndedVerification, findLastVerifications } from './records.ts'
-
-/** Records of single workspaces and records that are not genuine do not count. Only the newest ones are read. */
-const readRecords = 50
+import { type EndedVerification, findGenuineRecords, findLastVerifications } from './records.ts'
 
 const times: [name: string, help: string, actions: RecordedAction[]][] = [
   [
@@ -43,11 +40,9 @@ const ofVerifications: [name: string, help: string, read: (last: EndedVerificati
 
 /** Exports when the ledger was last verified, with which result, when a checkpoint was taken and a backup recorded. */
 export function watchIntegrity(to: Metrics, parts: { reads: Queryable; chainKey: KeyObject }): void {
-  const { reads, chainKey } = parts
   for (const [name, help, actions] of times)
     to.watchDatabase(name, help, async () => {
-      const found = await findCheckedActions(reads, chainKey, actions, { limit: readRecords })
-      const last = found.find(({ isGenuine, workspaceId }) => isGenuine && workspaceId === null)
+      const [last] = await findGenuineRecords(parts, actions)
       return last ? last.at.getTime() / 1000 : 0
     })
   for (const [name, help, read] of ofVerifications)

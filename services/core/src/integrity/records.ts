@@ -7,10 +7,17 @@ import {
   type VerificationKind,
   type VerificationRecord,
   type VerifyReport,
+  verificationKinds,
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { recordAction } from '../audit/record.ts'
-import { type CheckedAction, findCheckedActions, type RecordedAction } from '../audit/records.ts'
+import {
+  type CheckedAction,
+  findActionsOfNoWorkspace,
+  findCheckedActions,
+  type ListedAction,
+  type RecordedAction,
+} from '../audit/records.ts'
 import type { Em } from '../database/orm.ts'
 import type { Queryable } from '../database/statement.ts'
 
@@ -42,6 +49,8 @@ export function recordVerification(
 /** An action for each kind, so that the last whole verification is found among thousands of incremental ones. */
 const actionOf = { WHOLE: 'ledger.verify', INCREMENTAL: 'ledger.verify-incremental' } as const
 
+const verificationActions: readonly ListedAction[] = Object.values(actionOf)
+
 const kindOf = ({ action }: CheckedAction): VerificationKind => (action === actionOf.WHOLE ? 'WHOLE' : 'INCREMENTAL')
 
 /** The verifications that the audit has, newest first. */
@@ -49,7 +58,7 @@ export async function listVerifications(
   parts: Parts,
   listing: NumberedListing,
 ): Promise<{ items: VerificationRecord[]; next: number | null }> {
-  const { records, next } = await listRecords(parts, ['ledger.verify', 'ledger.verify-incremental'], listing)
+  const { records, next } = await listRecords(parts, verificationActions, listing)
   return { items: records.map(toVerification), next }
 }
 
@@ -73,15 +82,24 @@ export type LastVerifications = {
   continued: EndedVerification | null
 }
 
-/** Records of single workspaces and records that are not genuine do not count. Only the newest ones of a kind are read. */
+/**
+ * Records that are not genuine do not count. Only the newest ones of a kind are read. Those of single workspaces, of which any viewer may
+ * have many made, are not among them.
+ */
 const readRecords = 50
 
+/** The newest genuine records of all workspaces, newest first, at most `readRecords`. */
+export async function findGenuineRecords(
+  { reads, chainKey }: Parts,
+  actions: readonly RecordedAction[],
+): Promise<CheckedAction[]> {
+  const found = await findActionsOfNoWorkspace(reads, chainKey, actions, readRecords)
+  return found.filter(({ isGenuine }) => isGenuine)
+}
+
 /** The last verifications of all workspaces. */
-export async function findLastVerifications({ reads, chainKey }: Parts): Promise<LastVerifications> {
-  const read = async (kind: VerificationKind) => {
-    const actions = await findCheckedActions(reads, chainKey, [actionOf[kind]], { limit: readRecords })
-    return actions.filter(({ isGenuine, workspaceId }) => isGenuine && workspaceId === null).map(toEnded)
-  }
+export async function findLastVerifications(parts: Parts): Promise<LastVerifications> {
+  const read = async (kind: VerificationKind) => (await findGenuineRecords(parts, [actionOf[kind]])).map(toEnded)
   const [whole, incremental] = [await read('WHOLE'), await read('INCREMENTAL')]
   const sound = [whole, incremental].flatMap(ended => ended.find(({ ok, ends }) => ok && ends !== null) ?? [])
   const [continued = null] = sound.sort((a, b) => b.endedAt.getTime() - a.endedAt.getTime())
@@ -102,21 +120,37 @@ export async function listCheckpoints(
   return { items: records.map(toCheckpoint), next }
 }
 
-/** The last verification that read everything; null without any. */
-export async function findLastWholeVerification(parts: Parts): Promise<VerificationRecord | null> {
-  const [last] = (await listRecords(parts, [actionOf.WHOLE], { limit: 1 })).records
-  return last ? toVerification(last) : null
+/** The last verification of all workspaces, of these kinds; null without any. */
+export async function findLastVerification(
+  parts: Parts,
+  kinds: readonly VerificationKind[] = verificationKinds,
+): Promise<VerificationRecord | null> {
+  const actions = kinds.map(kind => actionOf[kind])
+  const last = await findLast(parts, actions)
+  return last && toVerification(last)
 }
 
-/** The last backup that the audit has; null without any. */
+/** The last checkpoint of all workspaces; null without any. */
+export async function findLastCheckpoint(parts: Parts): Promise<CheckpointRecord | null> {
+  const last = await findLast(parts, ['ledger.checkpoint'])
+  return last && toCheckpoint(last)
+}
+
+/** The last backup; null without any. */
 export async function findLastBackup(parts: Parts): Promise<BackupRecord | null> {
-  const [last] = (await listRecords(parts, ['system.backup'], { limit: 1 })).records
-  return last ? { ...commonOf(last), name: last.target, ...backup.parse(last.after) } : null
+  const last = await findLast(parts, ['system.backup'])
+  return last && { ...commonOf(last), name: last.target, ...backup.parse(last.after) }
+}
+
+/** The newest record of all workspaces, also one that is not genuine: somebody wrote it, which operators must see. */
+async function findLast({ reads, chainKey }: Parts, actions: readonly RecordedAction[]): Promise<CheckedAction | null> {
+  const [last = null] = await findActionsOfNoWorkspace(reads, chainKey, actions, 1)
+  return last
 }
 
 async function listRecords(
   { reads, chainKey }: Parts,
-  actions: readonly RecordedAction[],
+  actions: readonly ListedAction[],
   { before, limit }: NumberedListing,
 ): Promise<{ records: CheckedAction[]; next: number | null }> {
   const found = await findCheckedActions(reads, chainKey, actions, { before, limit: limit + 1 })

@@ -13,12 +13,12 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, type SignedEntity } from '../database/row-signer.ts'
 import { listInstances } from '../instances/list.ts'
-import { findLastBackup, findLastWholeVerification, listCheckpoints, listVerifications } from '../integrity/records.ts'
+import { findLastBackup, findLastCheckpoint, findLastVerification } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
 import { type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
 
-type Parts = SearchParts & Parameters<typeof listVerifications>[0]
+type Parts = SearchParts & Parameters<typeof findLastVerification>[0]
 
 const dayMs = 86_400_000
 
@@ -30,8 +30,6 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
   const credentials = await readCredentials(core, actor)
   const stored = await searchIn(core, { actor, blamed, read: readStored })
   const halted = await findHaltedLedgers(core.reads, statusListLimit)
-  const [lastVerification = null] = (await listVerifications(core, { limit: 1 })).items
-  const [lastCheckpoint = null] = (await listCheckpoints(core, { limit: 1 })).items
   const { versions, ...rest } = stored
   return {
     ...rest,
@@ -40,9 +38,9 @@ export async function readStatus(core: Parts, actor: string): Promise<SystemStat
       workspaceId: idFromUuid('workspace', workspaceId),
       reason: reason ?? '',
     })),
-    lastVerification,
-    lastWholeVerification: await findLastWholeVerification(core),
-    lastCheckpoint,
+    lastVerification: await findLastVerification(core),
+    lastWholeVerification: await findLastVerification(core, ['WHOLE']),
+    lastCheckpoint: await findLastCheckpoint(core),
     lastBackup: await findLastBackup(core),
     credentials,
   }

@@ -32,6 +32,10 @@ export const audit = `
   -- The actions that operators look for among millions of deposits.
   create index audit_record on audit (action, id)
     where action in ('ledger.verify', 'ledger.verify-incremental', 'ledger.checkpoint', 'system.backup');
+  -- Those of all workspaces, which alerts depend on: however many others there are of single workspaces.
+  create index audit_record_of_all on audit (action, id)
+    where workspace_id is null
+      and action in ('ledger.verify', 'ledger.verify-incremental', 'ledger.checkpoint', 'system.backup');
   -- What an incremental verification reads beside the newest actions.
   create index audit_administration on audit (workspace_id, position)
     where action not in ('wallet.deposit', 'wallet.withdraw');
