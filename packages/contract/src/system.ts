@@ -17,6 +17,7 @@ const record = auditEntry.pick({ id: true, at: true, actor: true, workspaceId: t
 export const verificationRecord = record.extend({
   /** Incremental ones are run by core itself. */
   kind: z.enum(verificationKinds),
+  /** Whether the ledger was sound. */
   ok: z.boolean(),
   startedAt: z.date().nullable(),
   workspaces: z.int(),
@@ -24,7 +25,7 @@ export const verificationRecord = record.extend({
   transfers: z.int(),
   flows: z.int(),
   brokenRules: z.array(brokenRule),
-  /** The checkpoint that it compared with. */
+  /** The checkpoint that it compared with; null without one, and if the file had a fault. */
   checkpointId: z.string().nullable(),
 })
 export type VerificationRecord = z.infer<typeof verificationRecord>

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { type Id, uuidFromId, verificationKinds } from '@workspace-wallet/contract'
+import { type Id, uuidFromId, type VerifyReport, verificationKinds } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { execute, query } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { recordAction, writeActions } from '../audit/record.ts'
 import { transact } from '../database/orm.ts'
+import { isChainKey } from '../ledger/chain/chain-key.ts'
 import { recordVerification } from './records.ts'
 
 let testCore: TestCore
 beforeAll(async () => {
   testCore = await openTestCore()
+  // As a core does when it starts: it writes which key the ledger has.
+  expect(await isChainKey(testCore.core.reads, testCore.chainKey)).toBe(true)
 })
 afterAll(() => testCore.close())
 
@@ -47,6 +50,29 @@ test('the last verification, checkpoint and backup of all workspaces are those o
     const at = await isRecorded(action)
     await until(`the ${what} is that of the audit`, async () => (await read(what)) === at)
   }
+})
+
+test('a checkpoint file that does not exist makes no ledger unsound', async () => {
+  const viewer = testCore.as('viewer')
+  const checkpointId = randomUUID()
+  const checkpoint = { uploadId: randomUUID(), checkpointId, places: 1 }
+  let report: VerifyReport | undefined
+  for await (const event of await viewer.ledger.verify({ checkpoint }))
+    if (event.kind === 'result') report = event.report
+  const fault = report?.checkpoint?.fault
+  expect(report).toMatchObject({ ok: false, brokenRules: [], checkpoint: { fault: expect.any(String) } })
+
+  const [row] = await query(
+    testCore.database.ownerUrl,
+    `select after from audit where action = 'ledger.verify' order by id desc limit 1`,
+  )
+  expect(row).toMatchObject({ after: { ok: true, checkpointId, checkpointFault: fault } })
+  const at = await isRecorded('ledger.verify')
+  await until('the verification is in the metrics', async () => (await read('verification')) === at)
+  expect(await readSeries('core_verification_sound{kind="whole"}')).toBe(1)
+  // It is not shown as one that compared the ledger with that checkpoint.
+  const { verifications } = await viewer.ledger.verifications({ limit: 1 })
+  expect(verifications).toMatchObject([{ ok: true, checkpointId: null }])
 })
 
 test('a record that the service did not write does not count', async () => {

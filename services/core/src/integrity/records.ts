@@ -29,20 +29,25 @@ type Parts = { reads: Queryable; chainKey: KeyObject }
 /** `workspaceId`: null for all workspaces. `ends`: the digest of where a sound one ended that core has scheduled. */
 type Ended = { workspaceId: Id<'workspace'> | null; startedAt: Date; kind: VerificationKind; ends?: string | null }
 
-/** Records a verification that has ended in the audit. */
+/**
+ * Records a verification that has ended in the audit. `ok` is whether the ledger is sound, which alerts and the schedule depend on. A fault
+ * of the checkpoint file, which the caller chooses, is recorded beside it.
+ */
 export function recordVerification(
   em: Em,
   actor: string,
   { workspaceId, startedAt, kind, ends = null }: Ended,
-  { ok, workspaces, wallets, transfers, flows, brokenRules, checkpoint }: VerifyReport,
+  { workspaces, wallets, transfers, flows, brokenRules, checkpoint }: VerifyReport,
 ): void {
+  const ok = brokenRules.length === 0
   const checkpointId = checkpoint?.checkpointId ?? null
+  const checkpointFault = checkpoint?.fault ?? null
   recordAction(em, {
     actor,
     action: actionOf[kind],
     workspaceId,
     target: workspaceId ?? 'all workspaces',
-    after: { ok, startedAt, workspaces, wallets, transfers, flows, brokenRules, checkpointId, ends },
+    after: { ok, startedAt, workspaces, wallets, transfers, flows, brokenRules, checkpointId, checkpointFault, ends },
   })
 }
 
@@ -177,14 +182,17 @@ const verification = fields({
   flows: count,
   brokenRules: z.array(brokenRule).catch([]),
   checkpointId: z.string().nullable().catch(null),
+  checkpointFault: z.string().nullable().catch(null),
   ends: z.string().nullable().catch(null),
 })
 const checkpoint = fields({ takenAt: time, wallets: count })
 const backup = fields({ bytes: count })
 
 function toVerification(action: CheckedAction): VerificationRecord {
-  const { ends, ...after } = verification.parse(action.after)
-  return { ...commonOf(action), kind: kindOf(action), ...after }
+  const { ends, checkpointId, checkpointFault, ...after } = verification.parse(action.after)
+  // With a fault, the ledger was not compared with the whole checkpoint.
+  const compared = checkpointFault === null ? checkpointId : null
+  return { ...commonOf(action), kind: kindOf(action), ...after, checkpointId: compared }
 }
 
 function toCheckpoint(action: CheckedAction): CheckpointRecord {

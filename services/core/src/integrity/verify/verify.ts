@@ -84,6 +84,7 @@ export async function* verifyLedger({
     }
     const { brokenRules, violations } = findings
     const about = uploaded ? { checkpoint: uploaded.findings } : {}
+    // The caller asked whether the ledger continues the checkpoint. The audit records only whether the ledger is sound.
     const ok = findings.ok && !uploaded?.findings.fault
     if (ok && since !== undefined) for await (const ends of endsOf(scope)) yield { kind: 'ends', ends }
     yield { kind: 'result', report: { ok, ...counts, brokenRules, violations, notes, ...about } }
