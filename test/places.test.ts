@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { uuidFromId } from '@workspace-wallet/contract'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call, createPath } from './setup/client.ts'
@@ -166,6 +166,22 @@ describe('lists of operators have what is in all places', () => {
       expect.arrayContaining(tenants.map(({ workspaceId }) => workspaceId)),
     )
     expect(searched.every(({ isComplete }) => isComplete)).toBe(true)
+  })
+
+  test('a transferId that two places have needs the workspace, also if one of them was asked for before', async () => {
+    const transferId = mintId('transfer')
+    const { trace } = system.admin.transfers
+    const [first, other] = tenants as [Tenant, Tenant]
+    for (const { workspaceId, a: sourceWalletId, b: targetWalletId } of [first, other]) {
+      const order = { sourceWalletId, targetWalletId, amount: '0.01', currency: 'USD' }
+      await service.transfers.create.mutate({ workspaceId, caller: { requestId: 'test' }, transferId, order })
+      const own = { transfer: { workspaceId, transferId } }
+      expect(await trace.query({ name: transferId, workspaceId })).toMatchObject(own)
+      if (workspaceId === first.workspaceId) expect(await trace.query({ name: transferId })).toMatchObject(own)
+    }
+    await expect(trace.query({ name: transferId })).rejects.toMatchObject({
+      data: { appError: { code: 'S012', details: { field: 'workspaceId', reason: 'REQUIRED' } } },
+    })
   })
 
   test('the audit, newest first, and in each place in its order', async () => {

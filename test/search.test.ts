@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { Decimal, idFromUuid, uuidFromId } from '@workspace-wallet/contract'
+import { Decimal, idFromUuid, mintId, uuidFromId } from '@workspace-wallet/contract'
+import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath, type Envelope } from './setup/client.ts'
 import { execute } from './setup/database.ts'
@@ -263,6 +264,26 @@ describe('transfers.trace', () => {
     ])
       await expect(trace.query(name)).rejects.toMatchObject({ data: { appError: { code: 'T001' } } })
   })
+})
+
+test('a transferId that two workspaces use needs the workspace, as a bizId does', async () => {
+  const service = createCoreClient({ url: system.coreUrl, token: system.serviceToken })
+  const transferId = mintId('transfer')
+  const twins = [await newTenant(), await newTenant()]
+  for (const { workspaceId, main: sourceWalletId, savings: targetWalletId } of twins) {
+    const order = { sourceWalletId, targetWalletId, amount: '0.01', currency: 'USD' }
+    await service.transfers.create.mutate({ workspaceId, caller: { requestId: 'test' }, transferId, order })
+  }
+  await service.close()
+  const { trace } = system.admin.transfers
+  for (const read of [trace, system.admin.fundings.get])
+    await expect(read.query({ name: transferId })).rejects.toMatchObject({
+      data: { appError: { code: 'S012', details: { field: 'workspaceId', reason: 'REQUIRED' } } },
+    })
+  for (const { workspaceId } of twins)
+    expect(await trace.query({ name: transferId, workspaceId })).toMatchObject({
+      transfer: { workspaceId, transferId },
+    })
 })
 
 describe('fundings', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasMintedForm, type Id, type IdKind } from './ids.ts'
 import { plainText } from './text.ts'
 
 /**
@@ -29,6 +30,22 @@ export const commandCall = workspaceCall.extend({
    */
   budgetMs: z.int().min(1).max(60_000).optional(),
 })
+
+const newIdForms = {
+  transfer: 'must be a new ID: trf_ and a UUIDv7 whose last bit is 0',
+  hold: 'must be a new ID: hld_ and a UUIDv7',
+} as const satisfies Partial<Record<IdKind, string>>
+
+/**
+ * The ID of what a command makes, if the caller generates it, with `mintId`. Any other UUID could be that of another event or flow (see
+ * docs/decisions/0005-ids.md), or the nil UUID, which no record has.
+ */
+export function newIdOf<Kind extends keyof typeof newIdForms>(kind: Kind) {
+  return z
+    .string()
+    .refine(text => hasMintedForm(kind, text), newIdForms[kind])
+    .transform(text => text as Id<Kind>)
+}
 
 /**
  * How long after its budget a command can still be executed, in milliseconds: the time to get a connection and the lock of

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { holdBizId } from './biz-ids.ts'
-import { commandCall, workspaceCall } from './caller.ts'
+import { commandCall, newIdOf, workspaceCall } from './caller.ts'
 import { integerBetween } from './integer.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
@@ -61,7 +61,7 @@ export const hold = z.object({
 export type Hold = z.infer<typeof hold>
 
 /** `holdId`: the ID of the new hold. A caller that generates it can send the create again safely. */
-export const createHoldInput = commandCall.extend({ hold: createHoldBody, holdId: z.string().optional() })
+export const createHoldInput = commandCall.extend({ hold: createHoldBody, holdId: newIdOf('hold').optional() })
 export type CreateHoldInput = z.infer<typeof createHoldInput>
 
 /** `holdId`: the holdId or the bizId of the hold. `reason`: for the audit, which records what operators release. */

@@ -1,6 +1,7 @@
 import type { Uuid } from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
 import {
+  hasMintedForm,
   type IdKind,
   idFromUuid,
   idPattern,
@@ -34,6 +35,32 @@ test.each(kinds)('a new ID of the kind %s is a UUIDv7, of no other kind, and sor
   expect(uuidFromId(kind, first)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   for (const other of kinds) expect(uuidFromId(other, first) !== null).toBe(other === kind)
   for (const other of kinds) expect(new RegExp(idPattern(other)).test(first)).toBe(other === kind)
+})
+
+test('the last bit of a new UUID is 0 in transfers and 1 in events, so that no event has the UUID of a transfer', () => {
+  for (let round = 0; round < 100; round++) {
+    expect(uuidFromId('transfer', mintId('transfer'))).toMatch(/[02468ace]$/)
+    expect(uuidFromId('event', mintId('event'))).toMatch(/[13579bdf]$/)
+  }
+  const [even, odd] = ['8056', '8057'].map(end => `01890a5d-ac96-774b-bcce-b302099a${end}`)
+  expect(hasMintedForm('transfer', idFromUuid('transfer', even as Uuid<'transfer'>))).toBe(true)
+  expect(hasMintedForm('transfer', idFromUuid('transfer', odd as Uuid<'transfer'>))).toBe(false)
+  expect(hasMintedForm('event', idFromUuid('event', even as Uuid<'event'>))).toBe(false)
+  for (const uuid of [even, odd]) expect(hasMintedForm('hold', idFromUuid('hold', uuid as Uuid<'hold'>))).toBe(true)
+})
+
+test.each(kinds)('each new ID of the kind %s has the form of new ones', kind => {
+  for (let round = 0; round < 100; round++) expect(hasMintedForm(kind, mintId(kind))).toBe(true)
+})
+
+test.each([
+  ['nil', noUuid],
+  ['of version 4', '01890a5d-ac96-474b-bcce-b302099a8056'],
+  ['of another variant', '01890a5d-ac96-774b-ccce-b302099a8056'],
+  ['with all bits set', lastUuid],
+])('a UUID %s is none of a new ID', (_, uuid) => {
+  for (const kind of kinds) expect(hasMintedForm(kind, idFromUuid(kind, uuid as Uuid))).toBe(false)
+  expect(hasMintedForm('transfer', uuid)).toBe(false)
 })
 
 describe.each([

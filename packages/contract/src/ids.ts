@@ -30,6 +30,7 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const suffixLength = 26
 const suffixForm = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 const suffixPattern = new RegExp(`^${suffixForm}$`)
+const uuidv7Pattern = /^.{14}7.{4}[89ab]/
 const hexOf = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 const noHex = 255
 const hexValueOf = new Uint8Array(128).fill(noHex)
@@ -37,9 +38,28 @@ for (let value = 0; value < 16; value++) hexValueOf[value.toString(16).charCodeA
 const digitOf = new Uint8Array(128)
 for (let digit = 0; digit < alphabet.length; digit++) digitOf[alphabet.charCodeAt(digit)] = digit
 
+/**
+ * The last bit of the UUIDs of a kind, where it is fixed. The event of a transfer has the UUID of the transfer, and all other events
+ * have their own. One flow of a transfer has its UUID, the other one has this UUID with the last bit flipped. With these bits, no two
+ * events and no two flows share a UUID, also if the caller of core generates those of transfers.
+ */
+const lastBitOf: Partial<Record<IdKind, 0 | 1>> = { transfer: 0, event: 1 }
+
 /** A new ID of this kind, such as `wal_01j…`. */
 export function mintId<Kind extends IdKind>(kind: Kind): Id<Kind> {
-  return idFromUuid(kind, uuidv7() as Uuid<Kind>)
+  const uuid = uuidv7()
+  const lastBit = lastBitOf[kind]
+  if (lastBit === undefined) return idFromUuid(kind, uuid as Uuid<Kind>)
+  const lastDigit = (hexValueOf[uuid.charCodeAt(35)]! & 0b1110) | lastBit
+  return idFromUuid(kind, (uuid.slice(0, -1) + lastDigit.toString(16)) as Uuid<Kind>)
+}
+
+/** Whether `mintId` can return this text. The nil UUID, which no record has, is in no such ID. */
+export function hasMintedForm<Kind extends IdKind>(kind: Kind, text: string): text is Id<Kind> {
+  const uuid = uuidFromId(kind, text)
+  if (!uuid || !uuidv7Pattern.test(uuid)) return false
+  const lastBit = lastBitOf[kind]
+  return lastBit === undefined || (hexValueOf[uuid.charCodeAt(35)]! & 1) === lastBit
 }
 
 /** The public ID of a UUID. */

@@ -47,12 +47,15 @@ export const ledgerRules = {
   'transfer-type': 'A deposit comes from the EXTERNAL wallet, a withdrawal goes to it, a transfer does not touch it.',
   'transfer-order-count': "Each transfer counts the workspace's transfers between wallets up to itself.",
   'transfer-time': 'A transfer is never earlier than the event before it.',
+  'transfer-id':
+    "A transfer's ID is a UUIDv7 whose last bit is 0, so that its flows and its event share no ID with others.",
   'transfer-biz-id': 'A bizId names one transfer of its workspace.',
   reversal:
     'A reversal comes after the transfer that it reverses, between the same wallets in the opposite direction, in the same currency; all reversals of a transfer are at most its amount.',
   batch: 'The transfers of a batch have contiguous positions and one time, and their batch_id names the first of them.',
   'log-position': 'The events of a workspace, which are its transfers and journal entries, have the positions 1…n.',
   'journal-order-count': "Each journal entry counts the workspace's transfers between wallets before itself.",
+  'journal-id': "A journal entry's ID is a UUIDv7 whose last bit is 1, so that it is not that of a transfer.",
   'journal-time': 'A journal entry is never earlier than the event before it.',
   'journal-chain': 'The MAC of a journal entry matches its content and the previous entry.',
   'wallet-journal': "A customer's wallet was created by its first journal entry, and has the status of its last one.",

@@ -165,7 +165,7 @@ export const listFundingsInput = searchTransfersInput
   .extend({ type: z.enum(['DEPOSIT', 'WITHDRAWAL']).optional() })
 export type FundingListing = z.infer<typeof listFundingsInput>
 
-/** By transferId, or by the bizId and the workspace. */
+/** By transferId, or by the bizId and the workspace. A transferId that several workspaces use needs the workspace, too. */
 export const transferNameInput = z.object({ workspaceId: id.optional(), name: z.string().min(1).max(64) })
 export type TransferName = z.infer<typeof transferNameInput>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Scope } from './api-keys.ts'
 import { transferBizId } from './biz-ids.ts'
-import { commandCall, workspaceCall } from './caller.ts'
+import { commandCall, newIdOf, workspaceCall } from './caller.ts'
 import { amountText, checkAmount, currencyCode, decimal } from './money.ts'
 import { createdRange, pageOf, pageRequest, textFilter } from './pages.ts'
 import { nameOfExisting, reason, reference, remark } from './text.ts'
@@ -158,14 +158,17 @@ export const transferOrder = z.object({
 export type TransferOrder = z.infer<typeof transferOrder>
 
 /** `transferId`: the ID of the new transfer. A caller that generates it can send the create again safely. */
-export const createTransferInput = commandCall.extend({ order: createTransferBody, transferId: z.string().optional() })
+export const createTransferInput = commandCall.extend({
+  order: createTransferBody,
+  transferId: newIdOf('transfer').optional(),
+})
 export type CreateTransferInput = z.infer<typeof createTransferInput>
 
 /** `transferIds`: the IDs of the new transfers, all different, in the order of the items. */
 export const createBatchInput = commandCall.extend({
   batch: createBatchBody,
   transferIds: z
-    .array(z.string())
+    .array(newIdOf('transfer'))
     .max(batchLimit)
     .refine(ids => new Set(ids).size === ids.length, 'REPEATED')
     .optional(),
@@ -179,7 +182,7 @@ export type TransferBatch = z.infer<typeof transferBatch>
 /** `transferId`: the ID of the new transfer. `reason`: for the audit, which records what operators reverse. */
 export const reverseTransferInput = commandCall.extend({
   reversal: reverseTransferBody,
-  transferId: z.string().optional(),
+  transferId: newIdOf('transfer').optional(),
   reason: reason.optional(),
 })
 export type ReverseTransferInput = z.infer<typeof reverseTransferInput>

@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import { ledgerRules, mintId, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import { idFromUuid, ledgerRules, mintId, type Uuid, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Snapshot } from '../../../services/core/src/database/snapshot.ts'
@@ -33,6 +33,8 @@ export function useBooks(): void {
 export const orphan = mintId('transfer')
 export const stray = mintId('wallet')
 export const strange = mintId('hold')
+/** A transfer with a UUID that core generates for events only. */
+export const likeAnEvent = idFromUuid('transfer', uuidFromId('event', mintId('event')) as string as Uuid<'transfer'>)
 
 /** `signed`: the table whose rows get genuine MACs afterwards, so that only other rules can report the damage. */
 export type Damage = {
@@ -132,6 +134,7 @@ export function named({ violations }: VerifyReport): string[] {
       orphan,
       stray,
       strange,
+      likeAnEvent,
     }).map(([name, id]) => [id, name]),
   )
   const nameOf = (id: unknown) => names.get(id as string) ?? id

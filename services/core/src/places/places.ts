@@ -1,4 +1,4 @@
-import { DomainError, uuidFromId } from '@workspace-wallet/contract'
+import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
@@ -39,30 +39,44 @@ export class Places<Each extends Place = Place> {
    * @throws DomainError S001 if two places have it, so that neither can be trusted; the error of a place that did not answer, if no
    *   other one has the object
    */
-  async of(kind: PlacedKind, id: string): Promise<Each> {
+  async of(kind: Exclude<PlacedKind, 'transfer'>, id: string): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
     if (uuid === null) return this.home
     const remembered = this.#remembered.get(uuid)
     if (remembered) return remembered
-    const answers = await Promise.allSettled(this.all.map(place => has[kind](place, uuid)))
-    const having = this.all.filter((_, index) => {
-      const answer = answers[index]!
-      return answer.status === 'fulfilled' && answer.value
-    })
+    const { having, haveAllAnswered } = await this.#ask(kind, uuid)
     if (having.length > 1) {
       const places = having.map(({ name }) => name)
       this.#log.fatal({ kind, id, places }, 'an object was copied to another place: neither is used; remove the copy')
       throw new DomainError('S001')
     }
-    const fault = answers.find(({ status }) => status === 'rejected')
     const [place] = having
-    if (!place) {
-      if (fault) throw (fault as PromiseRejectedResult).reason
-      return this.home
-    }
+    if (!place) return this.home
     // With a place that has not answered, another one may have it too.
-    if (!fault) this.#remember(uuid, place)
+    if (haveAllAnswered) this.#remember(uuid, place)
     return place
+  }
+
+  /**
+   * The places that have a transfer with this ID. Callers of core can generate the ID of a transfer, so there may be several, and nothing
+   * is remembered: another place may have the ID later.
+   *
+   * @throws the error of a place that did not answer, if no other one has the transfer
+   */
+  async ofTransfer(id: Id<'transfer'>): Promise<readonly Each[]> {
+    return this.all.length > 1 ? (await this.#ask('transfer', uuidFromId('transfer', id))).having : this.all
+  }
+
+  /** @throws the error of a place that did not answer, if no other one has the object */
+  async #ask(kind: PlacedKind, uuid: string): Promise<{ having: Each[]; haveAllAnswered: boolean }> {
+    const answers = await Promise.allSettled(this.all.map(place => has[kind](place, uuid)))
+    const having = this.all.filter((_, index) => {
+      const answer = answers[index]!
+      return answer.status === 'fulfilled' && answer.value
+    })
+    const fault = answers.find(({ status }) => status === 'rejected')
+    if (fault && having.length === 0) throw (fault as PromiseRejectedResult).reason
+    return { having, haveAllAnswered: !fault }
   }
 
   #remember(uuid: string, place: Each): void {

@@ -1,16 +1,22 @@
 import { isId, type TransferName } from '@workspace-wallet/contract'
 import { apiKeyOf } from '../audit/actors.ts'
 import type { Place, Places } from '../places/places.ts'
+import { requireOneOf } from './transfers.ts'
 
 /** `core`: the place of the workspace that the input names, otherwise home. */
 type Context<Each extends Place> = { core: Each; places: Places<Each> }
 
-/** The place of a transfer, deposit or withdrawal. @throws as `Places.of` */
+/**
+ * The place of a transfer, deposit or withdrawal; `core` if no place has it.
+ *
+ * @throws DomainError as `requireOneOf`; the error of a place that did not answer
+ */
 export async function placeOfTransfer<Each extends Place>(
   { core, places }: Context<Each>,
   { workspaceId, name }: TransferName,
 ): Promise<Each> {
-  return workspaceId === undefined && isId('transfer', name) ? places.of('transfer', name) : core
+  if (workspaceId !== undefined || !isId('transfer', name)) return core
+  return requireOneOf(await places.ofTransfer(name)) ?? core
 }
 
 type Search = { workspaceId?: string | undefined; walletId?: string | undefined; actor?: string | undefined }

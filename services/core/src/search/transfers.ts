@@ -99,14 +99,28 @@ export function keyOf({ workspaceId, id }: Pick<Transfer, 'workspaceId' | 'id'>)
 /**
  * The transfer, deposit or withdrawal with a transferId, or with a bizId in a workspace; null if there is none.
  *
- * @throws DomainError S012 REQUIRED for a bizId without a workspace, where several may have it
+ * @throws DomainError S012 REQUIRED for a bizId without a workspace, where several may have it, and for a transferId that several have
  */
-export function findNamed(em: Em, { workspaceId, name }: TransferName): Promise<Transfer | null> {
-  const inWorkspace = workspaceId === undefined ? {} : { workspaceId: idToFind('workspace', workspaceId) }
-  if (isId('transfer', name)) return em.findOne(Transfer, { id: name, ...inWorkspace })
-  if (workspaceId === undefined) throw new DomainError('S012', { field: 'workspaceId', reason: 'REQUIRED' })
-  return em.findOne(Transfer, { bizId: name, ...inWorkspace })
+export async function findNamed(em: Em, { workspaceId, name }: TransferName): Promise<Transfer | null> {
+  const named = isId('transfer', name) ? { id: name } : { bizId: name }
+  if (workspaceId !== undefined)
+    return em.findOne(Transfer, { ...named, workspaceId: idToFind('workspace', workspaceId) })
+  if ('bizId' in named) throw workspaceRequired()
+  return requireOneOf(await em.find(Transfer, named, { limit: 2 }))
 }
+
+/**
+ * The only one of what was found for a transferId without a workspace; null without any. Callers of core can generate the same
+ * transferId for transfers of several workspaces.
+ *
+ * @throws DomainError S012 REQUIRED if there are several
+ */
+export function requireOneOf<Found>([found, ...others]: readonly Found[]): Found | null {
+  if (others.length > 0) throw workspaceRequired()
+  return found ?? null
+}
+
+const workspaceRequired = () => new DomainError('S012', { field: 'workspaceId', reason: 'REQUIRED' })
 
 async function findPage(em: Em, search: Search, matches: Matches[]): Promise<FoundTransfers> {
   const { limit } = search

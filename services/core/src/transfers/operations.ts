@@ -25,7 +25,7 @@ type Given = Pick<Posting, 'transferId' | 'batchId' | 'actor' | 'requestId' | 'c
  * Moves money between two wallets of a workspace (section 2.4), or captures a hold. Idempotent by bizId, and by transferId
  * if the caller generated one.
  *
- * @throws DomainError S012, GA2032, T005, T004, W001, H001, H004, W002, H002, T003, H003, T002; S002 not posted; S003
+ * @throws DomainError GA2032, T005, T004, W001, H001, H004, W002, H002, T003, H003, T002; S002 not posted; S003
  *   outcome unknown
  */
 export async function createTransfer(

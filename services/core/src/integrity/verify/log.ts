@@ -48,6 +48,10 @@ async function replayJournal({ snapshot, chainKey, workspaceId, findings, extent
     }
 }
 
+/** Whether `mintId` can have returned the ID of the event; null for an ID that is null. */
+const hasMintedForm = `
+  (uuid_extract_version(id) = 7 and get_byte(uuid_send(id), 15) & 1 = (not is_transfer)::integer)`
+
 /**
  * One pass over all events in the order of their positions finds what breaks any of these rules. A count of orders continues
  * from that of the event before, or is the number of orders so far: one that is wrong does not make all later ones wrong.
@@ -72,7 +76,7 @@ const eventsSql = (extent: Extent) => `
   suspect as (
     select * from compared
     where position::numeric is distinct from expected or (order_count::numeric in (expected_count, counted::numeric)) is not true
-      or created_at < earlier),
+      or created_at < earlier or ${hasMintedForm} is not true),
   broken as (
     select rule, workspace_id, position, id, is_transfer, found, required
     from suspect, lateral (values
@@ -80,7 +84,9 @@ const eventsSql = (extent: Extent) => `
       (case when is_transfer then 'transfer-order-count' else 'journal-order-count' end,
         position::numeric = expected and (order_count::numeric in (expected_count, counted::numeric)) is not true, order_count::text, expected_count::text),
       (case when is_transfer then 'transfer-time' else 'journal-time' end,
-        created_at < earlier, created_at::text, earlier::text)) as check_of (rule, is_broken, found, required)
+        created_at < earlier, created_at::text, earlier::text),
+      (case when is_transfer then 'transfer-id' else 'journal-id' end,
+        ${hasMintedForm} is not true, id::text, (not is_transfer)::integer::text)) as check_of (rule, is_broken, found, required)
     where is_broken)
   select rule, workspace_id, position, id, is_transfer, found, required, violations from (
     select *, row_number() over (partition by rule order by workspace_id, position) as place,
@@ -111,6 +117,7 @@ const sinceVerified = `
   from new_event e left join {schema}.verified_ledger v on v.workspace_id = e.workspace_id`
 
 function messageOf(rule: string, found: string, required: string): string {
+  if (rule.endsWith('-id')) return `its UUID is ${found}, expected a UUIDv7 whose last bit is ${required}`
   if (rule.endsWith('-time')) return `its time is ${found}, that of the event before it ${required}`
   return `its ${rule === 'log-position' ? 'position' : 'order_count'} is ${found}, expected ${required}`
 }

@@ -1,4 +1,12 @@
-import { type Caller, DomainError, type IdKind, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
+import {
+  type Caller,
+  DomainError,
+  type Id,
+  type IdKind,
+  mintId,
+  type Uuid,
+  uuidFromId,
+} from '@workspace-wallet/contract'
 import type { Command, LedgerRequest, Name, WalletRef } from './requests.ts'
 
 const defaultBudgetMs = 10_000
@@ -25,11 +33,9 @@ export function callerOf(actor: string, { caller }: Pick<CommandCall, 'caller'>)
   return { actor, requestId: caller.requestId, clientAddress: caller.address ?? null }
 }
 
-/** The UUID of the ID that the caller generated, or a new one. @throws DomainError S012 if it is malformed */
-export function newId<Kind extends 'hold' | 'transfer'>(kind: Kind, given: string | undefined): Uuid<Kind> {
-  const id = uuidFromId<Kind>(kind, given ?? mintId(kind))
-  if (!id) throw new DomainError('S012', { field: `${kind}Id`, reason: 'NOT_A_BIZ_ID' })
-  return id
+/** The UUID of the ID that the caller generated, or a new one. */
+export function newId<Kind extends 'hold' | 'transfer'>(kind: Kind, given: Id<Kind> | undefined): Uuid<Kind> {
+  return uuidFromId(kind, given ?? mintId(kind))
 }
 
 /** A wallet, by the ID that was sent. */

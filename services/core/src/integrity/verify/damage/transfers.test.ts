@@ -3,6 +3,7 @@ import { describe } from 'vitest'
 import {
   change,
   type Damage,
+  likeAnEvent,
   orphan,
   testEach,
   transfer,
@@ -196,6 +197,16 @@ const damages: Damage[] = [
       'transfer-time orphan',
       'ledger-position books',
     ],
+  },
+  {
+    what: 'a transfer with the UUID of an event',
+    sql: () => change('last', `id = '${uuidFromId('transfer', likeAnEvent)}'`),
+    expected: ['flow-chain a#6', 'flow-chain b#4', 'transfer-id likeAnEvent'],
+  },
+  {
+    what: 'a transfer with the nil UUID',
+    sql: () => change('last', `id = '00000000-0000-0000-0000-000000000000'`),
+    expected: ['flow-chain a#6', 'flow-chain b#4', 'transfer-id trf_00000000000000000000000000'],
   },
   {
     what: 'two transfers with swapped positions',

@@ -5,6 +5,7 @@ import {
   entry,
   stray,
   testEach,
+  transfer,
   useBooks,
   wallet,
   workspace,
@@ -158,6 +159,11 @@ const damages: Damage[] = [
     what: 'the MAC of the last journal entry changed',
     sql: () => `update journal set mac = sha256('x') where ${entry('books', 15)}`,
     expected: ['journal-chain books@15', 'journal-head books'],
+  },
+  {
+    what: 'a journal entry with the UUID of a transfer',
+    sql: () => `update journal set id = ${transfer('last')} where ${entry('books', 15)}`,
+    expected: ['journal-chain books@15', 'journal-id books@15'],
   },
   {
     what: 'the time of a journal entry changed',
