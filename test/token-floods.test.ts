@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import {
   type BatchCall,
   batchCallLimit,
@@ -6,9 +8,12 @@ import {
   batchType,
   packBatch,
   unpackBatch,
+  uuidFromId,
 } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
+import { query } from './setup/database.ts'
+import { logLines } from './setup/log-lines.ts'
 import { type System, startSystem } from './setup/system.ts'
 
 /** Whoever has a service token cannot keep core from serving the public API, with however many calls. */
@@ -96,4 +101,72 @@ test.each(floods)('a flood of %s does not stop the API', async (_, token, makeCa
   const served = useApi()
   await flood(token(), makeCall, served)
   expect(await served).toEqual(Array.from({ length: 20 }, () => 200))
+})
+
+test('calls that a token must not make, and calls with invalid input, are sampled in the log, and all counted', async () => {
+  const core = await system.startCore()
+  const refuse = (path: string, input: unknown) =>
+    packBatch(Array.from({ length: batchCallLimit }, () => ({ path, type: 'query', input }) as const))
+  for (const [path, input] of [
+    ['session.whoami', undefined],
+    ['courier.report', { webhookId: 7 }],
+  ] as const) {
+    const headers = { authorization: `Bearer ${system.courierToken}`, 'content-type': batchType }
+    const body = new Uint8Array(refuse(path, input))
+    const response = await fetch(`${core.url}${batchPath}`, { method: 'POST', headers, body })
+    expect(response.status).toBe(200)
+  }
+  const metrics = await (await fetch(`${core.url}/metrics`)).text()
+  expect(metrics).toContain(
+    `core_call_duration_seconds_count{path="session.whoami",code="FORBIDDEN"} ${batchCallLimit}`,
+  )
+  await core.stop()
+  const lines = logLines(core).filter(({ path }) => path === 'session.whoami')
+  expect(lines.length).toBeLessThan(5)
+  expect(lines[0]).toMatchObject({ caller: 'c', code: 'FORBIDDEN' })
+  expect(lines.reduce((sum, { count = 1 }) => sum + Number(count), 0)).toBe(batchCallLimit)
+})
+
+test.each(['TRACE', 'PUT', 'DELETE', 'OPTIONS'])('%s is no method of a call: 405', async method => {
+  const { port } = new URL(system.coreUrl)
+  const head = `${method} /trpc/session.whoami HTTP/1.1\r\nHost: core\r\nAuthorization: Bearer ${system.courierToken}\r\n\r\n`
+  const answer = await readAnswer(Number(port), head)
+  expect(answer).toMatch(/^HTTP\/1\.1 405 /)
+  expect(answer).toMatch(/^allow: GET, HEAD, POST\r$/im)
+})
+
+/** What core answers to a request on a connection of its own. */
+async function readAnswer(port: number, request: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(request)
+  const [piece] = await once(socket, 'data')
+  socket.destroy()
+  return String(piece)
+}
+
+test.each([
+  ['transfers.trace', { name: 'a\u0000' }],
+  ['fundings.get', { name: 'a\u0000' }],
+  ['refusals.list', { apiKey: 'a\u0000' }],
+  ['refusals.list', { requestId: 'a\u0000' }],
+  ['refusals.list', { code: 'a\u0000' }],
+  ['refusals.list', { address: 'a\u0000' }],
+  ['members.list', { workspaceId: 'wsp_01h455vb4pex5vsknk084sn02q', after: 'a\u0000' }],
+])('a null character, which PostgreSQL cannot store, is invalid input: %s %j', async (path, input) => {
+  const headers = { authorization: `Bearer ${system.adminToken}`, 'content-type': batchType }
+  const body = new Uint8Array(packBatch([{ path, type: 'query', input }]))
+  const response = await fetch(`${system.coreUrl}${batchPath}`, { method: 'POST', headers, body })
+  const [answer] = unpackBatch(Buffer.from(await response.arrayBuffer())) as { error: { data: { code: string } } }[]
+  expect(answer!.error.data.code).toBe('BAD_REQUEST')
+})
+
+test('a gateway cannot write when a key was used more often than once a minute, with a time in the future either', async () => {
+  const { apiKey, database, gatewayClient } = system
+  const versionOf = async () =>
+    (await query(database.ownerUrl, 'select xmin from api_key where id = $1', [uuidFromId('apiKey', apiKey)]))[0]!.xmin
+  const usedAt = new Date('9999-01-01')
+  await gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt }] })
+  const version = await versionOf()
+  await gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt }] })
+  expect(await versionOf()).toBe(version)
 })

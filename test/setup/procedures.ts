@@ -37,7 +37,7 @@ function proceduresIn(parent: string, router: object): [path: string, procedure:
 
 /** Whether a path is a query or a mutation: called as a query without any right, only a mutation is not found. */
 async function typeOf(path: string): Promise<Procedure['type']> {
-  const core = { metrics: { answered() {} }, log: { isLevelEnabled: () => false } }
+  const core = { metrics: { answered() {} }, sampledLog: { write() {} } }
   const ctx = { core, token: { name: 'nobody', role: 'nobody' } } as unknown as Context
   const getRawInput = async () => undefined
   const call = { router: appRouter, path, ctx, getRawInput, signal: undefined, batchIndex: 0, type: 'query' } as const

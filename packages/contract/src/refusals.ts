@@ -78,10 +78,10 @@ export type Refusal = z.infer<typeof refusal>
 
 /** Refused calls of the last seven days that match all of these, newest first. `before`: `next` of the previous page. */
 export const listRefusalsInput = z.object({
-  apiKey: z.string().max(64).optional(),
-  requestId: z.string().max(64).optional(),
-  code: z.string().max(16).optional(),
-  address: z.string().max(64).optional(),
+  apiKey: plainText(64).optional(),
+  requestId: plainText(64).optional(),
+  code: plainText(16).optional(),
+  address: plainText(64).optional(),
   before: beforeNumbers.optional(),
   limit: z.int().min(1).max(500).default(50),
 })

@@ -60,7 +60,7 @@ export const listMembersInput = z.object({
   workspaceId: id,
   removed: z.boolean().default(false),
   // Longer than a user ID can be, because the page before may end with a row that somebody else wrote.
-  after: z.string().max(1024).optional(),
+  after: plainText(1024).optional(),
   limit,
 })
 export type MemberListing = z.infer<typeof listMembersInput>
@@ -166,7 +166,7 @@ export const listFundingsInput = searchTransfersInput
 export type FundingListing = z.infer<typeof listFundingsInput>
 
 /** By transferId, or by the bizId and the workspace. A transferId that several workspaces use needs the workspace, too. */
-export const transferNameInput = z.object({ workspaceId: id.optional(), name: z.string().min(1).max(64) })
+export const transferNameInput = z.object({ workspaceId: id.optional(), name: plainText(64).min(1) })
 export type TransferName = z.infer<typeof transferNameInput>
 
 /** One side of a transfer. */

@@ -1,4 +1,4 @@
-import { ConfigurationError, InstanceReporter, type Log, shareNextRun } from '@workspace-wallet/runtime'
+import { ConfigurationError, InstanceReporter, type Log, SampledLog, shareNextRun } from '@workspace-wallet/runtime'
 import { LabelledRegistries } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 import manifest from '../package.json' with { type: 'json' }
@@ -249,6 +249,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   metrics.watchSessions(foreignSessions)
   metrics.watchHistory(history)
   const instances = new InstanceIntake(reads, log)
+  const sampledLog = new SampledLog(log)
   return {
     name,
     databaseUrl,
@@ -277,6 +278,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     databaseWriters: config.DATABASE_WRITERS ?? null,
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
+    sampledLog,
     async findFault() {
       if (await isSchemaCurrent(reads)) return null
       return history.refusal ?? 'the database lacks migrations that this core knows'
@@ -292,6 +294,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     },
     async close() {
       closing.abort()
+      sampledLog.flush()
       await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
       await instances.close()

@@ -92,7 +92,7 @@ const markUsedStatement = statement(
   'mark-keys-used',
   `update api_key k set last_used_at = least(used.at, now())
    from unnest($1::uuid[], $2::timestamptz[]) as used (id, at)
-   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at - interval '1 minute')`,
+   where k.id = used.id and (k.last_used_at is null or k.last_used_at < least(used.at, now()) - interval '1 minute')`,
 )
 
 /** Records when keys were used, with a resolution of one minute. */

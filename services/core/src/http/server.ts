@@ -25,6 +25,7 @@ import { authenticate, type TokenTable } from './tokens.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 
 const trpcPath = '/trpc/'
+const trpcMethods = ['GET', 'HEAD', 'POST']
 /** How long a call with a body may take that does not stream its response. */
 const longestCallMs = 15_000
 /** Maximum number of pipelined requests of one connection. Clients of core make one at a time. */
@@ -87,6 +88,10 @@ export function createCoreServer(
         body.release()
       }
     } else if (path.startsWith(trpcPath)) {
+      if (!trpcMethods.includes(request.method ?? '')) {
+        response.setHeader('allow', trpcMethods.join(', '))
+        throw new TRPCError({ code: 'METHOD_NOT_SUPPORTED', message: `${trpcPath} has no ${request.method}` })
+      }
       const { token } = await contextOf(request)
       // tRPC would not learn that its caller has disconnected meanwhile, and stream for nobody.
       if (response.destroyed) return

@@ -164,6 +164,12 @@ async function workspaceOf({ core }: Context, workspaceId: string | undefined): 
 
 const verifying = new WeakSet<Core>()
 
+/** Before anything is read: calls that must wait for others keep no connection. @throws AdminError NOT_ALLOWED */
+function requireIdle(core: Core): void {
+  if (verifying.has(core))
+    throw new AdminError('NOT_ALLOWED', 'This core already runs a verification: wait until it ends, or stop it.')
+}
+
 /** Runs one verification at a time: each uses a processor and a connection for minutes. */
 async function* verifyAlone(
   core: Core,
@@ -171,8 +177,7 @@ async function* verifyAlone(
   checkpoint: PlacedCheckpoint | null,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<VerifyEvent, void> {
-  if (verifying.has(core))
-    throw new AdminError('NOT_ALLOWED', 'This core already runs a verification: wait until it ends, or stop it.')
+  requireIdle(core)
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
@@ -200,6 +205,7 @@ async function* recorded(
   workspace: Uuid<'workspace'> | null,
   events: AsyncGenerator<VerifyEvent, void>,
 ): AsyncGenerator<VerifyEvent, void> {
+  requireIdle(ctx.core)
   const startedAt = await databaseTime(ctx.core.orm.em.fork())
   const workspaceId = workspace && idFromUuid('workspace', workspace)
   for await (const event of events) {

@@ -19,11 +19,27 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
   const milliseconds = performance.now() - startedAt
   core.metrics.answered(path, code, milliseconds, exemplarOf(span))
   endCallSpan(span, code)
+  if (isMisuse(code)) {
+    const fields = { requestId, path, code, caller: token.name }
+    const message = 'a call was rejected: its token must not make it, or its input is invalid'
+    core.sampledLog.write(`${token.name} ${path} ${code}`, {
+      level: 'warn',
+      fields,
+      message,
+      summary: `more: ${message}`,
+    })
+    return
+  }
   const isSlow = milliseconds >= slowMs
   const level = isSlow ? 'warn' : code === 'ok' ? logLevel : 'info'
   if (!core.log.isLevelEnabled(level)) return
   const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller: token.name }
   core.log[level](line, isSlow ? 'a call was slow' : 'a call was answered')
+}
+
+/** Programs that are in order cause none of these. Whoever has a token can cause any number, at no cost. */
+function isMisuse(code: string): boolean {
+  return code === 'FORBIDDEN' || code === 'BAD_REQUEST'
 }
 
 /** The request ID in the input of a call, if the caller gave one. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { LatestNonceGenerations, Scope } from '@workspace-wallet/contract'
-import type { AddressBlock, KeyRing, Log } from '@workspace-wallet/runtime'
+import type { AddressBlock, KeyRing, Log, SampledLog } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { Registry } from 'prom-client'
 import type { AccessCache } from '../access/access-cache.ts'
@@ -72,6 +72,8 @@ export type Core = {
   /** WEBHOOK_ALLOWED_NETWORKS: networks that webhooks may lead to besides public addresses. */
   webhookNetworks: readonly AddressBlock[]
   log: Log
+  /** For lines that whoever has a token can cause, as many as they like. */
+  sampledLog: SampledLog
   metrics: Metrics
   /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */
   stopping: AbortSignal
