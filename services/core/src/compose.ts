@@ -37,6 +37,7 @@ import { Metrics } from './metrics/metrics.ts'
 import { Places } from './places/places.ts'
 import { RefusalIntake } from './refusals/intake.ts'
 import type { Core, OpenedCore } from './trpc/context.ts'
+import { DueWebhooks } from './webhooks/due-webhooks.ts'
 import { watchWebhooks } from './webhooks/figures.ts'
 
 /**
@@ -265,6 +266,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     refusals: new RefusalIntake(reads, log, metrics),
     instances,
     shards,
+    dueWebhooks: new DueWebhooks(reads, chainKey),
     metrics,
     stopping,
     keyRing: config.KEY_ENCRYPTION_KEYS,

@@ -316,7 +316,10 @@ function times<Result>(count: number, action: () => Promise<Result>): Promise<Re
 /** Counts up to 10,000 open holds, for the metrics. */
 const isBounded = (name?: string) => name === 'count-open-holds'
 
-/** Statements of administration and repair, and those that the ORM runs, which are measured by text. */
+/**
+ * Statements of administration and repair, those that the ORM runs, which are measured by text, and those for forged webhooks, which
+ * webhooks/forged-webhooks.test.ts measures.
+ */
 const unmeasured = [
   'change-ledger-status',
   'create-wallet',
@@ -324,6 +327,7 @@ const unmeasured = [
   'end-webhook-leases',
   'find-actions',
   'find-all-holds-of-wallet',
+  'find-due-among-webhooks',
   'find-lockable-ledgers',
   'find-role',
   'insert-verified-ledgers',
@@ -331,6 +335,7 @@ const unmeasured = [
   'lock-due-webhooks',
   'open-ledger',
   'read-chain-fingerprint',
+  'read-webhook-rows',
   'remove-checkpoint-uploads',
   'remove-old-refusals',
   'remove-verified-ledgers',

@@ -17,6 +17,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { Places } from '../places/places.ts'
 import type { RefusalIntake } from '../refusals/intake.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
+import type { DueWebhooks } from '../webhooks/due-webhooks.ts'
 import type { CallerToken } from './service-token.ts'
 
 /** What procedures use: a place, and what they need besides. */
@@ -52,6 +53,8 @@ export type Core = {
   /** Stores what instances report about themselves. */
   instances: InstanceIntake
   shards: Shards
+  /** Finds the webhooks that have events to deliver. */
+  dueWebhooks: DueWebhooks
   keyRing: KeyRing
   /** The key of the checksum in the IDs of API keys (packages/runtime/src/key-ids.ts). */
   keyIdChecksumKey: string

@@ -9,6 +9,7 @@ import {
   maxDeliveries,
   maxLeaseLength,
   type Uuid,
+  uuidFromId,
 } from '@workspace-wallet/contract'
 import type { KeyRing, Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
@@ -18,11 +19,12 @@ import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
 import type { BuiltEvent, EventReader } from '../events/event-reader.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { DueWebhooks } from './due-webhooks.ts'
 import { Webhook } from './entities.ts'
-import { type EmptyLease, endLeases, findDueWebhooks, lockDueWebhooks } from './queries.ts'
+import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
-type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics; reads: Pool }
+type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics; reads: Pool; dueWebhooks: DueWebhooks }
 type InTransaction = <Result>(action: (em: Em) => Promise<Result>) => Promise<Result>
 
 /** A leased webhook whose events are not read yet. */
@@ -36,24 +38,22 @@ type Lease = Omit<LeasedWebhook, 'deliveries'> & {
 /** How long a webhook whose row was modified, or whose secret does not decrypt, waits until it is checked again. */
 const modifiedPauseMs = 3600_000
 const undecryptablePauseMs = 60_000
-/** How often a call looks for further webhooks because some that are due are damaged. */
-const maxRounds = 8
-
 /**
  * Leases up to `size` webhooks that have events to deliver. No other call leases them until their lease ends. A webhook whose
- * row was modified outside the service, or whose secret does not decrypt, is never leased. Whatever a row contains, the others
- * are leased.
+ * row was modified outside the service, or whose secret does not decrypt, is never leased. Whatever rows contain, and however many of
+ * them were not written by the service, the others are leased.
  */
 export async function leaseDue(signing: Signing, inTransaction: InTransaction, size: number): Promise<Lease[]> {
   const leases: Lease[] = []
-  for (let round = 0; round < maxRounds && leases.length < size; round++) {
-    const wanted = size - leases.length
-    const due = await findDueWebhooks(signing.reads, wanted, [...setAside])
-    if (due.length === 0) break
-    const taken = await takeLeases(signing, inTransaction, due, wanted)
-    leases.push(...taken.leases)
-    if (taken.damaged === 0) break
-  }
+  await signing.dueWebhooks.search(signing.log, {
+    wanted: () => size - leases.length,
+    except: () => [...setAside],
+    async take(due) {
+      const taken = await takeLeases(signing, inTransaction, due, size - leases.length)
+      leases.push(...taken.leases)
+      return taken
+    },
+  })
   return leases
 }
 
@@ -113,6 +113,7 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
       webhook.nextAttemptAt = new Date(now.getTime() + pauseMs)
       continue
     }
+    signing.dueWebhooks.known.remember(uuidFromId('webhook', webhook.id)!)
     webhook.generation = webhook.leasedGeneration = randomUUID()
     webhook.leasedUntil = new Date(now.getTime() + leaseMs)
     // A time that core did not set.
@@ -127,7 +128,7 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
 /** The secrets of a webhook; null if its row or a secret is damaged, which is logged. */
 function usableSecrets(
   webhook: Webhook,
-  { keyRing, log, metrics }: Omit<Signing, 'reads'>,
+  { keyRing, log, metrics }: Pick<Signing, 'keyRing' | 'log' | 'metrics'>,
   now: Date,
 ): string[] | null {
   const { id: webhookId, workspaceId } = webhook

@@ -51,9 +51,11 @@ export const webhooks = `
       'last_attempt_at',
     )}
   ) with (fillfactor = 50);
-  -- So that deleted webhooks, of which there can be any number, cost nothing. It has no column that a delivery changes, so that
-  -- deliveries do not write to it.
+  -- So that deleted webhooks, of which there can be any number, cost nothing.
   create index webhook_existing on webhook (workspace_id) where deleted_at is null;
+  -- From when on the webhooks of each workspace may be leased: a call reads the first of each workspace, however many rows it has.
+  create index webhook_due on webhook (workspace_id, greatest(leased_until, next_attempt_at))
+    where deleted_at is null and status = 'ACTIVE';
 
   -- The row of a deleted webhook is kept: a deleted row could be inserted again with its old MAC, and bizIds are unique for
   -- ever. The state of delivery changes without a new revision of the row.
