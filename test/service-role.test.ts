@@ -140,7 +140,7 @@ describe('money', () => {
     expect(await broken(books)).toEqual(['journal-chain', 'ledger-mac', 'wallet-audit', 'wallet-mac'])
   })
 
-  test("a repair restores a wallet's status from the audit", async () => {
+  test("a repair restores a wallet's status from the journal", async () => {
     const books = await newBooks()
     await system.admin.wallets.changeStatus.mutate({
       workspaceId: books.workspaceId,

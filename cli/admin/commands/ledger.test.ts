@@ -235,6 +235,14 @@ test('ledger halted, reopen and repair list, reopen and repair a halted workspac
     "update ledger set status = 'HALTED', halt_reason = 'once more', revision = revision + 1",
   )
   const repaired = await ran(repair)
+  await execute(
+    broken.database.ownerUrl,
+    `insert into audit (at, actor, action, target, workspace_id, position, mac)
+     select now(), 'core', 'system.backup', 'forged', workspace_id, position + 1, '' from audit_head
+     where workspace_id = '${uuidFromId('workspace', broken.workspaceId)}';
+     update ledger set status = 'HALTED', halt_reason = 'again', revision = revision + 1`,
+  )
+  const withForged = await ran(repair)
   await broken.stop()
 
   expect(before[0].stdout).toBe('No workspace is halted.\n')
@@ -255,6 +263,10 @@ test('ledger halted, reopen and repair list, reopen and repair a halted workspac
   expect(repaired).toMatchObject({ exitCode: 0, stderr: '' })
   expect(repaired.stdout).toMatch(change)
   expect(repaired.stdout).toMatch(/Changed 2 rows\.\nWorkspace wsp_\w+ is open again\.\n$/)
+  expect(withForged.stdout).toMatch(/Changed 1 row\.\nWorkspace wsp_\w+ is still halted\.\n$/)
+  expect(withForged.stderr).toBe(
+    `${broken.workspaceId} was repaired and is still halted, because its audit has entries that the service did not write (audit-chain). Read "After forged audit entries" in docs/operations.md, then run ledger reopen --force.\n`,
+  )
 })
 
 test('ledger verifications and checkpoints list what has ended', async () => {

@@ -1,5 +1,11 @@
 import { resolve } from 'node:path'
-import { type CheckpointPart, countViolations, type LedgerChange, repairableRules } from '@workspace-wallet/contract'
+import {
+  type CheckpointPart,
+  countViolations,
+  isForgedAuditOnly,
+  type LedgerChange,
+  preventsRepair,
+} from '@workspace-wallet/contract'
 import { type CoreClient, checkpointLines, reopenLedger, repairLedger } from '@workspace-wallet/core-client'
 import { countOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
@@ -82,8 +88,10 @@ export const ledgerCommands = [
       ].join('\n'),
     failure: ({ workspaceId, dryRun, repaired, reopened, report }) => {
       const brokenRules = report.brokenRules.map(({ rule }) => rule)
-      const beyondRepair = brokenRules.filter(rule => !repairableRules.includes(rule))
+      const beyondRepair = brokenRules.filter(preventsRepair)
       if (reopened || (dryRun && beyondRepair.length === 0)) return undefined
+      if (repaired && isForgedAuditOnly(brokenRules))
+        return `${workspaceId} was repaired and is still halted, because its audit has entries that the service did not write (${brokenRules.join(', ')}). Read "After forged audit entries" in docs/operations.md, then run ledger reopen --force.`
       return repaired
         ? `${workspaceId} was repaired but still breaks these rules: ${brokenRules.join(', ')}. Run ledger verify.`
         : `${workspaceId} cannot be repaired, because these rules are broken (${beyondRepair.join(', ')}): restore the rows from a backup (see docs/operations.md).`

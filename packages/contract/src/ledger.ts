@@ -111,7 +111,7 @@ export type LedgerRule = keyof typeof ledgerRules
  * Rules that do not prevent `ledger repair`: it rebuilds ledger and wallet rows from transfers, holds and journal, and leaves
  * limits as they are, because operators can set them again.
  */
-export const repairableRules: readonly LedgerRule[] = [
+const repairableRules: readonly LedgerRule[] = [
   'database-role',
   'wallet-sequence',
   'wallet-order-count',
@@ -136,6 +136,22 @@ export const repairableRules: readonly LedgerRule[] = [
   'limit-spent',
   'limit-exceeded',
 ]
+
+/**
+ * Rules that entries break that somebody else has appended to the audit, which nobody can remove. A repair leaves them, because it
+ * reads genuine entries only, and does not reopen the workspace.
+ */
+const forgedAuditRules: readonly LedgerRule[] = ['audit-position', 'audit-chain']
+
+/** Whether a broken rule prevents `ledger repair`. */
+export function preventsRepair(rule: LedgerRule): boolean {
+  return !repairableRules.includes(rule) && !forgedAuditRules.includes(rule)
+}
+
+/** Whether forged audit entries are all that is wrong. */
+export function isForgedAuditOnly(rules: readonly LedgerRule[]): boolean {
+  return rules.length > 0 && rules.every(rule => forgedAuditRules.includes(rule))
+}
 
 /** A broken rule, with the public IDs (and the sequence) of what breaks it. */
 export const violation = z.object({

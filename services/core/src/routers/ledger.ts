@@ -11,10 +11,10 @@ import {
   idFromUuid,
   listedHalted,
   listRecordsInput,
+  preventsRepair,
   type ReopenEvent,
   type RepairEvent,
   reopenInput,
-  repairableRules,
   repairInput,
   type Uuid,
   uploadCheckpointInput,
@@ -251,7 +251,7 @@ async function* verifyAndRepair(
       continue
     }
     const { report } = event
-    if (!report.brokenRules.every(({ rule }) => repairableRules.includes(rule))) {
+    if (report.brokenRules.some(({ rule }) => preventsRepair(rule))) {
       yield { kind: 'result', ...unchanged, report }
       return
     }

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
-import { type CoreClient, createCoreClient, repairLedger, verifyLedger } from '@workspace-wallet/core-client'
+import {
+  type CoreClient,
+  createCoreClient,
+  reopenLedger,
+  repairLedger,
+  verifyLedger,
+} from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, execute, query } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
@@ -312,15 +318,6 @@ const insertions: [string, (books: Books) => string, string][] = [
       where position = 2 and ${isIn(books)}`,
     'Journal entries of',
   ],
-  [
-    'actions',
-    ({ b }) => `
-      insert into audit (at, actor, action, workspace_id, target, after, position, mac)
-      select now(), actor, action, workspace_id, target, '{"name":"Forged","currency":"USD"}', (
-        select max(position) + 1 from audit l where l.workspace_id = a.workspace_id), mac
-      from audit a where target = '${b}' and action = 'wallet.create'`,
-    'was inserted outside the service',
-  ],
 ]
 
 /** Repairs wallets that were damaged. The action runs while the verification, which has its snapshot, waits for a lock. */
@@ -353,6 +350,53 @@ test.each(insertions)('%s inserted during the verification: nothing is signed', 
   const books = await newBooks()
   const outcome = await repairDuring(books, () => execute(system.database.ownerUrl, insertion(books)))
   expect(outcome).toMatchObject({ message: expect.stringContaining(message) })
+})
+
+test('forged entries in the audit do not prevent a repair: it skips them, and only reopen --force opens the workspace', async () => {
+  const books = await newBooks()
+  const { workspaceId, a, b } = books
+  const { admin } = system
+  await admin.wallets.changeStatus.mutate({ workspaceId, walletId: b, status: 'FROZEN' })
+  const asService = (sql: string) => execute(system.database.serviceUrl, sql)
+  await haltAsService(books)
+  await asService(
+    `select repair_wallet(workspace_id, id, balance, sequence, order_count, head, held, held_until, hold_count, 'Evil', 'evil ' || number, 'ACTIVE',
+       null, '\\x01') from wallet where ${isIn(books)} and kind = 'CUSTOMER'`,
+  )
+  const forge = (action: string, target: string, after: string) =>
+    asService(
+      `insert into audit (at, actor, action, workspace_id, target, after, position, mac)
+       select at, 'operator:ada', '${action}', workspace_id, '${target}', '${after}', position + 1, '\\x01'
+       from lock_audit(array['${uuidFromId('workspace', workspaceId)}'::uuid]) head (workspace_id, position, mac, at)`,
+    )
+  await forge('wallet.create', a, '{"name":"Forged","currency":"USD"}')
+  await forge('wallet.freeze', a, '{"status":"FROZEN","frozenBy":"OPERATOR"}')
+  await forge('wallet.unfreeze', b, '{"status":"ACTIVE","frozenBy":null}')
+  await forge('system.backup', 'x', '{}')
+
+  const done = await repair(books)
+  const forged = [{ rule: 'audit-chain', violations: 4 }]
+  expect(done).toMatchObject({ repaired: true, reopened: false, report: { brokenRules: forged } })
+  const { wallets } = await admin.wallets.search.query({ workspaceId, limit: 10 })
+  expect(new Map(wallets.map(each => [each.walletId, [each.name, each.bizId, each.status, each.frozenBy]]))).toEqual(
+    new Map([
+      [a, ['Wallet', null, 'ACTIVE', null]],
+      [b, ['Wallet', null, 'FROZEN', 'OPERATOR']],
+      [books.empty, ['Wallet', null, 'ACTIVE', null]],
+    ]),
+  )
+  expect(await reopenLedger(admin, { workspaceId, force: false })).toMatchObject({ reopened: false })
+  expect(await reopenLedger(admin, { workspaceId, force: true })).toMatchObject({ reopened: true })
+  await admin.wallets.deposit.mutate({ workspaceId, walletId: a, amount: '1.00', bizId: 'after' })
+  expect((await verifyLedger(admin, { workspaceId })).brokenRules).toEqual(forged)
+})
+
+test('the status of a wallet is not taken from a journal entry that was changed during the verification', async () => {
+  const books = await newBooks()
+  const outcome = await repairDuring(books, () =>
+    damage(`update journal set status = 'CLOSED' where wallet_${isWallet(books.b)} and ${isIn(books)}`),
+  )
+  expect(outcome).toMatchObject({ message: expect.stringContaining('were changed outside the service') })
 })
 
 const deletions: [string, (books: Books) => string, string][] = [

@@ -40,13 +40,13 @@ type Totals = { flows: number; orderFlows: number; holds: number; wallets: numbe
 
 /**
  * Recomputes the wallets of a halted workspace, and the counters of its ledger, from its flows, holds and journal. The
- * name, bizId and status of a wallet whose row was modified outside the service come from the audit. Flows, holds and
- * journal are never written, and PostgreSQL lets the service set a wallet only to what its last flow and its holds say
+ * name and bizId of a wallet whose row was modified outside the service come from the audit, and its status from the journal. Flows,
+ * holds and journal are never written, and PostgreSQL lets the service set a wallet only to what its last flow and its holds say
  * (see the migrations). Each change is an action in the audit.
  *
  * Signing a row makes it genuine, so rows that were inserted or changed after `verified` was read must not be signed: the numbers of
  * flows, holds and journal entries must be the same, the service must have written the last flow and the holds of each changed wallet,
- * actions must continue their chain, and an action must have created each wallet.
+ * journal entries must continue their chain, and a genuine action must have created each wallet.
  *
  * @param verified the report of a verification of this workspace, taken just before
  * @param dryRun returns the changes without making them
