@@ -23,6 +23,7 @@ export const database = dashboard('wallet-database', 'Wallet: database', [
         },
       ),
       stat('Callers that wait for connections', 'short', 'sum(core_database_connections{state="awaited"})', { red: 1 }),
+      stat('Unreadable figures', 'short', 'count(min by (name) (core_figure_unreadable) > 0) or vector(0)', { red: 1 }),
     ],
   },
   {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
-import { execute } from '../../../../test/setup/database.ts'
+import { connect, execute } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
 
 let testCore: TestCore
@@ -34,7 +34,7 @@ async function read(series: string): Promise<number> {
   return Number(lines.find(line => line.startsWith(`${series} `))?.slice(series.length + 1))
 }
 
-/** Waits, because a scrape shows the figure before if it cannot read the database within a second. */
+/** Waits, because a scrape has no such figure if it cannot read the database within a second. */
 async function untilRead(figures: Record<string, number>): Promise<void> {
   for (const [series, value] of Object.entries(figures))
     await until(`${series} is ${value}`, async () => (await read(series)) === value)
@@ -112,4 +112,21 @@ test('the lag of webhooks is that of those that do not fail; failing and paused 
   await figures(0, 0, 1)
   await service.webhooks.delete({ workspaceId, caller, webhookId })
   await figures(0, 0, 0)
+})
+
+test('a figure that cannot be read has no value, instead of the one before, and is named', async () => {
+  const unreadable = (name: string) => read(`core_figure_unreadable{name="${name}"}`)
+  await untilRead({ core_webhook_lag_seconds: 0, 'core_figure_unreadable{name="core_webhook_lag_seconds"}': 0 })
+  const locker = await connect(testCore.database.ownerUrl)
+  try {
+    await locker.query('begin; lock table webhook in access exclusive mode')
+    expect(await read('core_webhook_lag_seconds')).toBeNaN()
+    expect(await unreadable('core_webhook_lag_seconds')).toBe(1)
+    expect(await unreadable('core_webhooks_failing')).toBe(1)
+    // What can be read has a value.
+    await untilRead({ core_halted_workspaces: 0, 'core_figure_unreadable{name="core_halted_workspaces"}': 0 })
+  } finally {
+    await locker.end()
+  }
+  await untilRead({ core_webhook_lag_seconds: 0, 'core_figure_unreadable{name="core_webhook_lag_seconds"}': 0 })
 })

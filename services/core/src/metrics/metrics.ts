@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { EventType, TransferType } from '@workspace-wallet/contract'
 import type { LogOutput } from '@workspace-wallet/runtime'
 import { createHistogram } from '@workspace-wallet/runtime/metrics-reader'
@@ -28,6 +28,8 @@ export class Metrics {
   readonly #callSeconds: Histogram
   readonly #modifiedRows: Counter
   readonly #droppedRefusals: Counter
+  /** By metric: whether the figures of the last scrape, which are read from the database, could be read. */
+  readonly #figures = new Map<string, Promise<boolean>>()
   /** Caches the series of each path and code: looking one up by labels costs more than observing a value. */
   readonly #calls = new Map<string, ReturnType<Histogram['labels']>>()
 
@@ -69,6 +71,7 @@ export class Metrics {
       registers,
     })
     for (const table of modifiedTables) this.#modifiedRows.inc({ table }, 0)
+    this.#watchFigures()
   }
 
   /** Exports what a process has once, whatever number of places it serves. */
@@ -258,17 +261,41 @@ export class Metrics {
 
   /** Exports series that are read from the database at each scrape. */
   watchDatabaseSeries(name: string, help: string, labelNames: string[], read: () => Promise<LabelledValue[]>): void {
+    const figures = this.#figures
+    figures.set(name, Promise.resolve(true))
     new Gauge({
       name,
       help,
       labelNames,
       registers: [this.registry],
       async collect() {
-        // The other metrics must be available when the database is not.
-        const series = await withTimeout(read()).catch(() => undefined)
-        if (series === undefined) return
+        const reading = withTimeout(read()).catch(() => undefined)
+        figures.set(
+          name,
+          reading.then(series => series !== undefined),
+        )
+        const series = await reading
         this.reset()
-        for (const { labels, value } of series) this.set(labels, value)
+        // The other metrics must be available when the database is not. A value from before would look like one of now.
+        if (series === undefined && labelNames.length === 0) this.remove()
+        for (const { labels, value } of series ?? []) this.set(labels, value)
+      },
+    })
+  }
+
+  /** Exports which figures could not be read at this scrape. */
+  #watchFigures(): void {
+    const figures = this.#figures
+    new Gauge({
+      name: 'core_figure_unreadable',
+      help: 'Whether a metric that is read from the database has no value at this scrape: 1 if it could not be read within a second',
+      labelNames: ['name'],
+      registers: [this.registry],
+      async collect() {
+        // A scrape begins to read all figures before this goes on.
+        await setImmediate()
+        const read = await Promise.all(Array.from(figures, async ([name, isRead]) => ({ name, isRead: await isRead })))
+        for (const { name, isRead } of read) this.set({ name }, isRead ? 0 : 1)
       },
     })
   }
