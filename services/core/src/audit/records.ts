@@ -111,13 +111,13 @@ export function findActionsOfNoWorkspace(
   db: Queryable,
   chainKey: KeyObject,
   actions: readonly RecordedAction[],
-  limit: number,
+  page: Page,
 ): Promise<CheckedAction[]> {
   return findWith(
     db,
     chainKey,
     actions.map(action => ofNoWorkspace[action]),
-    { limit },
+    page,
   )
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Id, uuidFromId, type VerifyReport, verificationKinds } from '@workspace-wallet/contract'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { execute, query } from '../../../../test/setup/database.ts'
@@ -7,7 +8,8 @@ import { until } from '../../../../test/setup/until.ts'
 import { recordAction, writeActions } from '../audit/record.ts'
 import { transact } from '../database/orm.ts'
 import { isChainKey } from '../ledger/chain/chain-key.ts'
-import { recordVerification } from './records.ts'
+import { findGenuineRecords } from './genuine-records.ts'
+import { findLastVerifications, recordVerification } from './records.ts'
 
 let testCore: TestCore
 beforeAll(async () => {
@@ -135,4 +137,37 @@ test('no number of verifications and checkpoints of one workspace hides those of
   await recordMany(empty.workspaceId as Id<'workspace'>)
   expect(await figures()).toEqual({ sound: 0, verification, checkpoint })
   expect(await lastOf()).toEqual(last)
+})
+
+test('no number of records that the service did not write hides the last one that it wrote', async () => {
+  const { database, core } = testCore
+  await query(database.ownerUrl, `set session_replication_role = replica; update chain_key set fingerprint = '\\x01'`)
+  for await (const _ of await testCore.as('admin').ledger.verify({}));
+  const at = await isRecorded('ledger.verify')
+  const figures = async () => {
+    const text = await core.metrics.registry.metrics()
+    const names = ['core_verification_timestamp_seconds', 'core_verification_sound']
+    return names.map(name => Number(new RegExp(`^${name}{kind="whole"} (.*)$`, 'm').exec(text)?.[1]))
+  }
+  await until('the verification is in the figures', async () => (await read('verification')) === at)
+  expect(await figures()).toEqual([at, 0])
+  await query(
+    database.serviceUrl,
+    `insert into audit (at, actor, action, target, after, position, mac)
+     select now, 'core', 'ledger.verify', 'all workspaces', '{"ok":true}', position + n, '\\x01'
+     from lock_audit(array['00000000-0000-0000-0000-000000000000'::uuid]), generate_series(1, 1000) n order by n`,
+  )
+  expect(await isRecorded('ledger.verify')).toBeGreaterThan(at)
+  // As a core that was just started, and as one that has read it before.
+  for (const reads of [new pg.Pool({ connectionString: database.serviceUrl }), core.reads]) {
+    const { whole } = await findLastVerifications({ reads, chainKey: core.chainKey })
+    expect(whole).toMatchObject({ ok: false, endedAt: new Date(at * 1000) })
+    if (reads !== core.reads) await reads.end()
+  }
+  const records = await findGenuineRecords(core, ['ledger.verify'])
+  expect(records[0]!.at).toEqual(new Date(at * 1000))
+
+  for await (const _ of await testCore.as('admin').ledger.verify({}));
+  const next = await findLastVerifications(core)
+  expect(next.whole!.endedAt.getTime()).toBeGreaterThan(at * 1000)
 })

@@ -3,7 +3,8 @@ import { verificationKinds } from '@workspace-wallet/contract'
 import type { RecordedAction } from '../audit/records.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type EndedVerification, findGenuineRecords, findLastVerifications } from './records.ts'
+import { findGenuineRecords } from './genuine-records.ts'
+import { type EndedVerification, findLastVerifications } from './records.ts'
 
 const times: [name: string, help: string, actions: RecordedAction[]][] = [
   [

@@ -20,6 +20,7 @@ import {
 } from '../audit/records.ts'
 import type { Em } from '../database/orm.ts'
 import type { Queryable } from '../database/statement.ts'
+import { findGenuineRecords } from './genuine-records.ts'
 
 /** `before`: the number of the last entry of the page before. */
 type NumberedListing = { before?: number | undefined; limit: number }
@@ -87,21 +88,6 @@ export type LastVerifications = {
   continued: EndedVerification | null
 }
 
-/**
- * Records that are not genuine do not count. Only the newest ones of a kind are read. Those of single workspaces, of which any viewer may
- * have many made, are not among them.
- */
-const readRecords = 50
-
-/** The newest genuine records of all workspaces, newest first, at most `readRecords`. */
-export async function findGenuineRecords(
-  { reads, chainKey }: Parts,
-  actions: readonly RecordedAction[],
-): Promise<CheckedAction[]> {
-  const found = await findActionsOfNoWorkspace(reads, chainKey, actions, readRecords)
-  return found.filter(({ isGenuine }) => isGenuine)
-}
-
 /** The last verifications of all workspaces. */
 export async function findLastVerifications(parts: Parts): Promise<LastVerifications> {
   const read = async (kind: VerificationKind) => (await findGenuineRecords(parts, [actionOf[kind]])).map(toEnded)
@@ -149,7 +135,7 @@ export async function findLastBackup(parts: Parts): Promise<BackupRecord | null>
 
 /** The newest record of all workspaces, also one that is not genuine: somebody wrote it, which operators must see. */
 async function findLast({ reads, chainKey }: Parts, actions: readonly RecordedAction[]): Promise<CheckedAction | null> {
-  const [last = null] = await findActionsOfNoWorkspace(reads, chainKey, actions, 1)
+  const [last = null] = await findActionsOfNoWorkspace(reads, chainKey, actions, { limit: 1 })
   return last
 }
 
