@@ -174,3 +174,62 @@ test('a session of another role is not ended: the error and the log name it', as
   await sessions.pop()!.end()
   await administer(books)
 })
+
+describe('a session that ends the sessions with which cores look for foreign ones', () => {
+  /** Ends the sessions that a condition on pg_stat_activity holds for, again and again, as fast as it can. */
+  async function endAll(condition: string): Promise<{ stop(): Promise<void> }> {
+    const killer = await openSession(system.database.serviceUrl, 'psql')
+    let isOver = false
+    const ending = (async () => {
+      while (!isOver)
+        await killer.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where datname = current_database() and usename = session_user and ${condition} and pid <> pg_backend_pid()`,
+        )
+    })()
+    return {
+      async stop() {
+        isOver = true
+        await ending
+      },
+    }
+  }
+
+  const ended = 'a check of the database fails, because somebody ends the session of core'
+  const succeeds = 'a check of the database succeeds again'
+  const isLogged = (message: string, check: string) =>
+    logLines().some(line => line.includes(message) && line.includes(`"check":"${check}"`))
+  const age = async () =>
+    Math.max(
+      ...(await Promise.all(system.cores.map(({ url }) => readMetric(url, 'core_foreign_sessions_look_age_seconds')))),
+    )
+
+  test('does not keep another one from being ended, and is logged', async () => {
+    const books = await newBooks()
+    const own = 'foreign sessions, on the own connection'
+    const attack = await endAll(`application_name = 'core sessions'`)
+    try {
+      await until('the log says so', () => isLogged(ended, own))
+      const session = await hold(`select from lock_ledgers(array[${books.workspace}]::uuid[])`)
+      await administer(books)
+      await session.ended
+    } finally {
+      await attack.stop()
+    }
+    await until('the log says that it is over', () => isLogged(succeeds, own))
+  })
+
+  test('is visible if it ends all of them', async () => {
+    const attack = await endAll(`application_name ~ '^core (sessions|reads|lists)$'`)
+    try {
+      for (const check of ['foreign sessions', 'history'])
+        await until(`the log says so: ${check}`, () => isLogged(ended, check))
+      await until('the metrics say so', async () => (await age()) >= 2)
+    } finally {
+      await attack.stop()
+    }
+    for (const check of ['foreign sessions', 'history'])
+      await until(`the log says that it is over: ${check}`, () => isLogged(succeeds, check))
+    await until('the metrics say that it is over', async () => (await age()) < 2)
+  })
+})

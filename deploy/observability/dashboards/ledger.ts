@@ -9,6 +9,7 @@ export const ledger = dashboard('wallet-ledger', 'Wallet: ledger', [
       stat('Modified rows', 'short', 'sum(core_modified_rows_total) or vector(0)', { red: 1 }),
       stat('Foreign sessions', 'short', 'max(core_foreign_sessions)', { red: 1 }),
       stat('Foreign sessions ended', 'short', 'sum(core_foreign_sessions_ended_total)', { red: 1 }),
+      stat('Since the last look for them', 's', 'max(core_foreign_sessions_look_age_seconds)', { red: 10 }),
       stat('Delay of expiries', 's', 'max(core_hold_expiry_delay_seconds)', { red: 60 }),
       stat('Since the last verification', 's', 'time() - max(core_last_verification_timestamp_seconds)', {
         red: 172_800,

@@ -185,7 +185,9 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     queryTimeoutMs: postingTimeoutMs,
   })
   const sessionPool = openPool(databaseUrl, { name: 'sessions', max: 1, chainKey, history })
-  const foreignSessions = new ForeignSessions(sessionPool, chainKey, log)
+  // The sessions of a pooler have another role, which may not end those of the service.
+  const others = pooler ? [] : [reads, listPool]
+  const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })
   const metrics = new Metrics()
   const ledger: LedgerStore = {
     pool: ledgerPool,
@@ -219,10 +221,10 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     AbortSignal.any([stopping, closing.signal]),
   )
   // A pooler can lead to another server than DATABASE_URL.
-  const watched = pooler ? [sessionPool, reads] : [sessionPool]
+  const watched = pooler ? [[sessionPool], [reads]] : [[sessionPool, reads]]
   const watching = Promise.all([
     foreignSessions.watch(closing.signal),
-    ...watched.map(pool => history.watch(pool, closing.signal)),
+    ...watched.map(pools => history.watch(pools, closing.signal)),
   ])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '@workspace-wallet/runtime'
 import pg, { type Pool } from 'pg'
+import { isEnded, RepeatedCheck } from './repeated-check.ts'
 import { markOf } from './session-marks.ts'
 import { run, statement } from './statement.ts'
 
@@ -113,7 +114,16 @@ const findPreparedStatement = statement<{ name: string }>(
  */
 export class ForeignSessions {
   /** Opens one connection, which it keeps: it must not wait for one when all others wait for locks. */
-  readonly #db: Pool
+  readonly #own: Pool
+  /**
+   * Used in turn if the own connection fails: whoever ends that session again and again would have to find and end another one in the
+   * milliseconds for which it looks.
+   */
+  readonly #others: readonly Pool[]
+  /** The pool of this look. */
+  #db: Pool
+  readonly #ownCheck: RepeatedCheck
+  readonly #check: RepeatedCheck
   readonly #chainKey: KeyObject
   readonly #log: Log
   /** By pid and start: sessions of other roles that block cores, and since when, by `performance.now()`. */
@@ -130,8 +140,17 @@ export class ForeignSessions {
   ended = 0
   found = 0
 
-  constructor(db: Pool, chainKey: KeyObject, log: Log, { keptMs = defaultKeptMs } = {}) {
-    this.#db = db
+  constructor(
+    own: Pool,
+    chainKey: KeyObject,
+    log: Log,
+    { keptMs = defaultKeptMs, others = [] }: { keptMs?: number; others?: readonly Pool[] } = {},
+  ) {
+    this.#own = own
+    this.#others = others
+    this.#db = own
+    this.#ownCheck = new RepeatedCheck(log, 'foreign sessions, on the own connection')
+    this.#check = new RepeatedCheck(log, 'foreign sessions')
     this.#chainKey = chainKey
     this.#log = log
     this.#keptMs = keptMs
@@ -140,14 +159,42 @@ export class ForeignSessions {
   /** Looks for foreign sessions twice a second. */
   async watch(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
-      // If the database is unavailable, other calls log it.
-      await this.look().catch(error => this.#log.debug({ err: error }, 'foreign sessions could not be looked for'))
+      await this.look().catch(() => {})
       await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
     }
   }
 
-  /** Ends those that block others or have locked something, and notes those that it may not end. */
+  /** How long ago they were looked for successfully. */
+  get lookAgeMs(): number {
+    return this.#check.ageMs
+  }
+
+  /**
+   * Ends those that block others or have locked something, and notes those that it may not end.
+   *
+   * @throws the error of the last connection, if it fails on all of them
+   */
   async look(): Promise<void> {
+    const errors: unknown[] = []
+    for (const pool of [this.#own, ...this.#others]) {
+      this.#db = pool
+      try {
+        await this.#lookOnce()
+      } catch (error) {
+        errors.push(error)
+        continue
+      }
+      if (pool === this.#own) this.#ownCheck.succeeded()
+      else this.#ownCheck.failed(errors[0], { isAnswering: true })
+      this.#check.succeeded()
+      return
+    }
+    const error = errors.find(isEnded) ?? errors.at(-1)
+    this.#check.failed(error)
+    throw error
+  }
+
+  async #lookOnce(): Promise<void> {
     this.#role ??= (await run(this.#db, findRoleStatement, []))[0]!.role
     const holders = await run(this.#db, findLockHoldersStatement, [this.#role])
     const foreignHolders = holders.filter(holder => !this.#isMarked(holder))

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Client, ClientBase, Pool } from 'pg'
+import { isEnded, RepeatedCheck } from './repeated-check.ts'
 
 /** A stale primary must not answer reads for longer than a change of a key may take to be in force. */
 const intervalMs = 500
@@ -102,15 +103,32 @@ export class DatabaseHistory {
     client.once('end', () => this.#clients.delete(client))
   }
 
-  /** Checks the server twice a second, also while no connection is opened. */
-  async watch(db: Pool, stopping: AbortSignal): Promise<void> {
+  /**
+   * Checks the server twice a second, also while no connection is opened.
+   *
+   * @param pools the next one is used if the one before fails; all of them lead to the same server
+   */
+  async watch(pools: readonly Pool[], stopping: AbortSignal): Promise<void> {
+    const check = new RepeatedCheck(this.#log, 'history')
     while (!stopping.aborted) {
-      // If the database is unavailable, other calls log it.
-      await this.#look(db).catch(error =>
-        this.#log.debug({ err: error }, 'the history of the database was not checked'),
+      await this.#lookOnOne(pools).then(
+        () => check.succeeded(),
+        error => check.failed(error),
       )
       await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
     }
+  }
+
+  async #lookOnOne(pools: readonly Pool[]): Promise<void> {
+    const errors: unknown[] = []
+    for (const pool of pools)
+      try {
+        return await this.#look(pool)
+      } catch (error) {
+        if (error instanceof StaleDatabase) throw error
+        errors.push(error)
+      }
+    throw errors.find(isEnded) ?? errors.at(-1)
   }
 
   async #look(db: Pool): Promise<void> {

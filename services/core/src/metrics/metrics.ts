@@ -160,6 +160,8 @@ export class Metrics {
     this.#gauge('core_foreign_sessions', foundHelp, () => sessions.found)
     const endedHelp = 'Such sessions that this core has ended, because they kept others from working'
     this.#count('core_foreign_sessions_ended_total', endedHelp, () => sessions.ended)
+    const ageHelp = 'How long ago this core has looked for such sessions: it does so twice a second'
+    this.#gauge('core_foreign_sessions_look_age_seconds', ageHelp, () => sessions.lookAgeMs / 1000)
   }
 
   /** Exports how many connections were refused, because their server is a standby or lacks what core has seen. */
