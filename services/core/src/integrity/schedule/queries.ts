@@ -32,10 +32,16 @@ export async function removeEnds(reads: Pool): Promise<void> {
   while (removed === rowsPerDelete)
 }
 
+// Keeps others from adding rows until the transaction ends. Its right to delete rows allows it to the service.
+const lockEndsStatement = statement('lock-verified-ledgers', 'lock table verified_ledger in share row exclusive mode')
+
 /** Writes where a sound verification ended, and removes what was added since `removeEnds`. */
 export async function writeEnds(em: Em, ends: readonly VerifiedEnd[]): Promise<void> {
   const run = runIn(em)
-  await run(removeEndsStatement, [])
+  await run(lockEndsStatement, [])
+  let removed: number
+  do removed = (await run(removeEndsStatement, []))[0]!.removed
+  while (removed === rowsPerDelete)
   for (let at = 0; at < ends.length; at += rowsPerInsert)
     await run(insertEndsStatement, [JSON.stringify(ends.slice(at, at + rowsPerInsert).map(toRow))])
 }

@@ -120,6 +120,49 @@ test("with any number of rows that the service's role adds, the next verificatio
     ])
   }))
 
+test("a session of the service's role that adds the same rows at the same time does not keep a result from the audit", () =>
+  withCore(async ({ database }, run) => {
+    const [workspace] = await query(database.ownerUrl, 'select id from workspace')
+    // It adds the row of the workspace, and commits while core waits for it.
+    const service = await connect(database.serviceUrl)
+    // Core may end the session first, on a slow machine.
+    service.on('error', () => {})
+    const observer = await connect(database.ownerUrl)
+    await service.query('begin')
+    await service.query(
+      `insert into verified_ledger values ('${workspace!.id}', 0, 0, null, '', 0, '', '', '') on conflict do nothing`,
+    )
+    let isEnded = false
+    const running = runNext(run, database.ownerUrl).finally(() => {
+      isEnded = true
+    })
+    running.catch(() => {})
+    await until('core waits for the session, or has ended it', async () => {
+      const { rows } = await observer.query(
+        `select from pg_locks where relation = 'verified_ledger'::regclass and not granted
+         union all select from pg_stat_activity where wait_event = 'transactionid' and query like '%verified_ledger%'`,
+      )
+      return isEnded || rows.length > 0
+    })
+    await service.query('commit').catch(() => {})
+    await running
+    await Promise.all([service.end().catch(() => {}), observer.end()])
+    expect(await query(database.ownerUrl, recorded)).toEqual([sound('ledger.verify')])
+  }))
+
+test('a sound result is recorded even if where it ended cannot be written, and the next verification is a whole one', () =>
+  withCore(async ({ database }, run) => {
+    // Core does not end a session of the owner. It waits for the lock until its statement times out.
+    const owner = await connect(database.ownerUrl)
+    await owner.query('begin; lock table verified_ledger in row exclusive mode')
+    await runNext(run, database.ownerUrl)
+    await owner.query('rollback')
+    await owner.end()
+    expect(await query(database.ownerUrl, recorded)).toEqual([sound('ledger.verify')])
+    await runNext(run, database.ownerUrl)
+    expect(await query(database.ownerUrl, recorded)).toEqual([sound('ledger.verify'), sound('ledger.verify')])
+  }))
+
 test('a verification that a killed core could not end is run by another core', async () => {
   const system = await startSystem({
     gateways: 0,

@@ -7,7 +7,7 @@ import { coreActor } from '../../audit/actors.ts'
 import { writeActions } from '../../audit/record.ts'
 import { databaseTime } from '../../database/clock.ts'
 import { retryConflicts } from '../../database/errors.ts'
-import { type Orm, transact } from '../../database/orm.ts'
+import { type Em, type Orm, transact } from '../../database/orm.ts'
 import { findLastVerifications, recordVerification } from '../records.ts'
 import { BaselineDigest, type VerifiedEnd } from '../verify/baseline.ts'
 import { isBaselineChanged, VerificationOutOfMemory, verifyInThread } from '../verify/thread.ts'
@@ -100,16 +100,33 @@ async function verifyAndRecord(parts: Parts, { since }: PlannedVerification, sig
   signal.throwIfAborted()
   const kind = since === null ? 'WHOLE' : 'INCREMENTAL'
   const digest = report!.ok ? digestOf(ends) : null
-  if (digest !== null) await removeEnds(parts.reads)
-  // Whoever changes the rows without the audit makes the digest another one.
-  await retryConflicts(() =>
+  const record = (em: Em, digest: string | null) =>
+    recordVerification(em, coreActor, { workspaceId: null, startedAt, kind, ends: digest }, report!)
+  if (digest === null) await writeResult(parts, async em => record(em, null))
+  else
+    try {
+      await removeEnds(parts.reads)
+      // Whoever changes the rows without the audit makes the digest another one.
+      await writeResult(parts, async em => {
+        await writeEnds(em, ends)
+        record(em, digest)
+      })
+    } catch (error) {
+      // Somebody who can write these rows must not keep a result from the audit. Without them, the next verification is a whole one.
+      parts.log.error({ err: error }, 'where a verification ended could not be written: the next one is a whole one')
+      await writeResult(parts, async em => record(em, null))
+    }
+  logResult(parts.log, kind, report!)
+}
+
+/** Writes what an action records in the audit, in one transaction. */
+function writeResult({ orm, chainKey }: Parts, action: (em: Em) => Promise<void>): Promise<void> {
+  return retryConflicts(() =>
     transact(orm, async em => {
-      if (digest !== null) await writeEnds(em, ends)
-      recordVerification(em, coreActor, { workspaceId: null, startedAt, kind, ends: digest }, report!)
+      await action(em)
       await writeActions(em, chainKey, { requestId: null, reason: null })
     }),
   )
-  logResult(parts.log, kind, report!)
 }
 
 function digestOf(ends: readonly VerifiedEnd[]): string {
