@@ -137,7 +137,7 @@ describe('money', () => {
     await asService(changeStatus(books, books.a, 'ACTIVE'))
     expect((await pay(books)).body.code).toBe('S002')
     await expectHalted(books, wasModified)
-    expect(await broken(books)).toEqual(['journal-chain', 'ledger-mac', 'wallet-audit', 'wallet-mac'])
+    expect(await broken(books)).toEqual(['journal-chain', 'journal-id', 'ledger-mac', 'wallet-audit', 'wallet-mac'])
   })
 
   test("a repair restores a wallet's status from the journal", async () => {
