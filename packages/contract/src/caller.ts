@@ -40,7 +40,7 @@ const newIdForms = {
  * The ID of what a command makes, if the caller generates it, with `mintId`. Any other UUID could be that of another event or flow (see
  * docs/decisions/0005-ids.md), or the nil UUID, which no record has.
  */
-export function newIdOf<Kind extends keyof typeof newIdForms>(kind: Kind) {
+export function newIdOf<Kind extends keyof typeof newIdForms>(kind: Kind): z.ZodType<Id<Kind>, string> {
   return z
     .string()
     .refine(text => hasMintedForm(kind, text), newIdForms[kind])
