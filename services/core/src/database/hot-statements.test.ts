@@ -333,6 +333,7 @@ const unmeasured = [
   'insert-verified-ledgers',
   'keep-chain-fingerprint',
   'lock-due-webhooks',
+  'lock-verified-ledgers',
   'open-ledger',
   'read-chain-fingerprint',
   'read-webhook-rows',
