@@ -77,7 +77,7 @@ test.each(['ledger.verify', 'ledger.checkpoint'])(
     await owner.query('begin; lock table operator in access exclusive mode')
     const socket = await openConnection(system.coreUrl)
     socket.write(requestText('GET', `/trpc/${path}?batch=1&input=${input}`, headers))
-    await until('the token is looked up', async () => (await waiting('core reads')) === 1)
+    await until('the token is looked up', async () => (await waiting('core access')) === 1)
     socket.destroy()
     await owner.query('commit')
     const viewer = clientOf(token)

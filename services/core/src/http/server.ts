@@ -88,11 +88,11 @@ export function createCoreServer(
         body.release()
       }
     } else if (path.startsWith(trpcPath)) {
+      const { token } = await contextOf(request)
       if (!trpcMethods.includes(request.method ?? '')) {
         response.setHeader('allow', trpcMethods.join(', '))
         throw new TRPCError({ code: 'METHOD_NOT_SUPPORTED', message: `${trpcPath} has no ${request.method}` })
       }
-      const { token } = await contextOf(request)
       // tRPC would not learn that its caller has disconnected meanwhile, and stream for nobody.
       if (response.destroyed) return
       if (hasBody(request)) await answerWithBody(request, response, token)
