@@ -124,7 +124,8 @@ async function expectConsistent(books: Books, answers: { asked: Order; code: str
 const payAll = (books: Books, orders: Order[]) =>
   Promise.all(orders.map(async asked => ({ asked, code: await books.pay(asked) })))
 
-const begin = 'begin'
+/** Of postings only: core also begins other transactions, such as when it opens a connection. */
+const begin = 'begin; set local application_name'
 const commit = 'commit\0'
 const hasCommitted = 'COMMIT\0'
 
