@@ -49,6 +49,7 @@ export const foldersOf: Record<string, readonly string[]> = {
     'receipts',
     'events',
     'webhooks',
+    'moves',
     'keks',
     'refusals',
     'instances',

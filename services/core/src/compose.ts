@@ -111,8 +111,8 @@ type Shared = { config: CoreConfig; log: Log; stopping: AbortSignal }
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<OpenedCore> {
   requirePlaces(config)
   const shared = { config, log, stopping }
-  const home = await openPlace(shared, config.DATABASE_URL)
-  const others = await Promise.all(config.DATABASE_URLS.map(url => openPlace(shared, url)))
+  const home = await openPlace(shared, config.DATABASE_URL, 0)
+  const others = await Promise.all(config.DATABASE_URLS.map((url, index) => openPlace(shared, url, index + 1)))
   const places = new Places<Core>([home, ...others], log)
   home.metrics.watchProcess()
   if (config.DATA_DIR !== undefined) watchDataDisk(home.metrics.registry, config.DATA_DIR)
@@ -163,7 +163,7 @@ function nameOfPlace(databaseUrl: string): string {
 }
 
 /** Opens a place. Its ledger has its own connections, one for each shard. */
-async function openPlace({ config, log, stopping }: Shared, databaseUrl: string): Promise<Core> {
+async function openPlace({ config, log, stopping }: Shared, databaseUrl: string, number: number): Promise<Core> {
   const name = nameOfPlace(databaseUrl)
   const { LEDGER_CHAIN_KEY: chainKey } = config
   const history = new DatabaseHistory(log)
@@ -209,11 +209,11 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     ),
   })
   const closing = new AbortController()
-  const access = new AccessCache({ reads: accessReads, chainKey, log, metrics })
+  const access = new AccessCache({ reads: accessReads, number, chainKey, log, metrics })
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const verifying = scheduleVerifications(
-    { databaseUrl, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
+    { databaseUrl, number, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
     {
       everyMs: config.VERIFY_EVERY_MINUTES * 60_000,
       wholeEveryMs: config.VERIFY_WHOLE_EVERY_DAYS * 86_400_000,
@@ -255,6 +255,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const sampledLog = new SampledLog(log)
   return {
     name,
+    number,
     databaseUrl,
     orm,
     reads,

@@ -75,6 +75,7 @@ export async function verify(
   for await (const event of verifyLedger({
     ...(since !== undefined && { since }),
     databaseUrl: serviceUrl,
+    place: 0,
     chainKey: key,
     writers: ['postgres'],
     workspaceId: workspaceId === null ? null : uuidFromId('workspace', workspaceId),

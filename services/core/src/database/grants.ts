@@ -29,6 +29,12 @@ export function grants(role: string, database: string, schema: string): string[]
     `grant update (url, types, concurrency, status, secret, secret_version, previous_secret, previous_secret_until,
        deleted_at, updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures,
        failing_since, last_status, last_error, last_attempt_at, revision, mac) on webhook to ${role}`,
+    // Say where a workspace moves. Each row has a MAC, and there is no DELETE.
+    `grant insert, update (generation, state, from_place, to_place, at, access_revision, revision, mac)
+       on workspace_move to ${role}`,
+    // For the triggers of the tables that the role writes: whether the owner moves a workspace.
+    `grant execute on function is_moved_by_owner to ${role}`,
+
     // Raise the access revision by one. A trigger rejects any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 

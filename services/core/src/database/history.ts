@@ -48,7 +48,10 @@ const placeText = `
 const missingText = `
   select count(*)::int as missing
   from unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[]) as kept (of_table, workspace, at_position, of_mac)
-  where not case of_table
+  where not case
+    -- The rows of a workspace that has left are removed.
+    when exists (select from workspace_move where workspace_id = workspace and state = 'LEFT') then true
+    else case of_table
     when 'transfer' then exists (
       select from transfer where workspace_id = workspace and position = at_position and source_mac = decode(of_mac, 'hex'))
     when 'journal' then exists (
@@ -56,6 +59,7 @@ const missingText = `
     else case when workspace is null
       then exists (select from audit where workspace_id is null and position = at_position and mac = decode(of_mac, 'hex'))
       else exists (select from audit where workspace_id = workspace and position = at_position and mac = decode(of_mac, 'hex'))
+    end
     end
   end`
 

@@ -1,14 +1,23 @@
+import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
-import { findPlaced, type PlacedKind } from './queries.ts'
+import { claimIn, findHidden, notHere } from './claims.ts'
+import { findPlaced, findPlacedTransfers, type PlacedKind } from './queries.ts'
 
-/** One schema of one database. `name`: for people and metrics. */
+/** One schema of one database. `name`: for people and metrics. `number`: from 0, in the order of the URLs. */
 export interface Place {
   readonly name: string
+  readonly number: number
   readonly reads: Queryable
+  readonly chainKey: KeyObject
+  /** The polls for changes: whether they are recent enough, and how often they have found that workspaces move. */
+  readonly access: { readonly isCurrent: boolean; readonly moves: number }
 }
+
+/** Where an object is. `moves`: of the place, before it was asked. */
+type Remembered<Each> = { place: Each; moves: number }
 
 /** The objects whose place is remembered. */
 const rememberedObjects = 100_000
@@ -21,7 +30,7 @@ const rememberedObjects = 100_000
 export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
   readonly #log: Log
-  readonly #remembered = new Map<string, Each>()
+  readonly #remembered = new Map<string, Remembered<Each>>()
 
   constructor(all: readonly [Each, ...Each[]], log: Log) {
     this.all = all
@@ -33,18 +42,26 @@ export class Places<Each extends Place = Place> {
   }
 
   /**
-   * The place of an object. If its place is not known yet, all places are asked at once.
+   * The place of an object. If its place is not known yet, or a workspace has begun to move away from there since, all places are asked
+   * at once. A workspace does not change in another place before every core has noticed that it moves (see moves/operations.ts).
    *
    * @returns home if no place has the object
-   * @throws DomainError S001 if two places have it, so that neither can be trusted; the error of a place that did not answer, if no
-   *   other one has the object
+   * @throws DomainError S001 if two places have it, so that neither can be trusted; S002 if it has left the only one that has it; the
+   *   error of a place that did not answer, if no other one has the object
    */
-  async of(kind: Exclude<PlacedKind, 'transfer'>, id: string): Promise<Each> {
+  async of(kind: PlacedKind, id: string): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
     if (uuid === null) return this.home
     const remembered = this.#remembered.get(uuid)
-    if (remembered) return remembered
-    const { having, haveAllAnswered } = await this.#ask(kind, uuid)
+    if (remembered && isValid(remembered)) return remembered.place
+    const moves = this.all.map(({ access }) => access.moves)
+    const { claims, haveAllAnswered } = await this.#ask(place => claimOn[kind](place, uuid))
+    const strongest = Math.max(notHere, ...claims.values())
+    const having = [...claims.keys()].filter(place => claims.get(place) === strongest)
+    if (claims.size > 0 && strongest === notHere) {
+      this.#log.error({ kind, id }, 'a workspace has left the only place that has it: is another place restored?')
+      throw new DomainError('S002', { retryAfterSeconds: 1 })
+    }
     if (having.length > 1) {
       const places = having.map(({ name }) => name)
       this.#log.fatal({ kind, id, places }, 'an object was copied to another place: neither is used; remove the copy')
@@ -52,8 +69,9 @@ export class Places<Each extends Place = Place> {
     }
     const [place] = having
     if (!place) return this.home
-    // With a place that has not answered, another one may have it too.
-    if (haveAllAnswered) this.#remember(uuid, place)
+    // With a place that has not answered, another one may have it too. What leaves a place is there only until it has arrived.
+    const isLeaving = strongest > 0 && strongest % 2 === 1
+    if (haveAllAnswered && !isLeaving) this.#remember(uuid, { place, moves: moves[place.number]! })
     return place
   }
 
@@ -64,38 +82,51 @@ export class Places<Each extends Place = Place> {
    * @throws the error of a place that did not answer, if no other one has the transfer
    */
   async ofTransfer(id: Id<'transfer'>): Promise<readonly Each[]> {
-    return this.all.length > 1 ? (await this.#ask('transfer', uuidFromId('transfer', id))).having : this.all
+    if (this.all.length === 1) return this.all
+    const { claims } = await this.#ask(place => hasTransfer(place, uuidFromId('transfer', id)))
+    return [...claims.keys()]
   }
 
-  /** @throws the error of a place that did not answer, if no other one has the object */
-  async #ask(kind: PlacedKind, uuid: string): Promise<{ having: Each[]; haveAllAnswered: boolean }> {
-    const answers = await Promise.allSettled(this.all.map(place => has[kind](place, uuid)))
-    const having = this.all.filter((_, index) => {
+  /** The places that have an object, with their claims. @throws the error of a place that did not answer, if no other one has the object */
+  async #ask(claimIn: (place: Each) => Promise<number | null>) {
+    const answers = await Promise.allSettled(this.all.map(claimIn))
+    const claims = new Map<Each, number>()
+    for (const [index, place] of this.all.entries()) {
       const answer = answers[index]!
-      return answer.status === 'fulfilled' && answer.value
-    })
+      if (answer.status === 'fulfilled' && answer.value !== null) claims.set(place, answer.value)
+    }
     const fault = answers.find(({ status }) => status === 'rejected')
-    if (fault && having.length === 0) throw (fault as PromiseRejectedResult).reason
-    return { having, haveAllAnswered: !fault }
+    if (fault && claims.size === 0) throw (fault as PromiseRejectedResult).reason
+    return { claims, haveAllAnswered: !fault }
   }
 
-  #remember(uuid: string, place: Each): void {
+  #remember(uuid: string, remembered: Remembered<Each>): void {
     if (this.#remembered.size >= rememberedObjects) this.#remembered.clear()
-    this.#remembered.set(uuid, place)
+    this.#remembered.set(uuid, remembered)
   }
+}
+
+function isValid({ place: { access }, moves }: Remembered<Place>): boolean {
+  return access.isCurrent && access.moves === moves
 }
 
 const lookUp = (kind: PlacedKind) =>
   batched({
     readMany: ({ reads }: Place, uuids: readonly string[]) => findPlaced(reads, kind, uuids),
     nameOf: { key: (uuid: string) => uuid, row: ({ id }) => id },
-    resultOf: () => true,
+    resultOf: ({ chainKey, number }, { move }) => claimIn(chainKey, number, move),
   })
 
-const has = {
+const claimOn = {
   workspace: lookUp('workspace'),
   apiKey: lookUp('apiKey'),
-  transfer: lookUp('transfer'),
   wallet: lookUp('wallet'),
   webhook: lookUp('webhook'),
 }
+
+const hasTransfer = batched({
+  readMany: async (place: Place, uuids: readonly string[]) =>
+    findPlacedTransfers(place.reads, uuids, await findHidden(place.reads, place)),
+  nameOf: { key: (uuid: string) => uuid, row: ({ id }) => id },
+  resultOf: () => 0,
+})

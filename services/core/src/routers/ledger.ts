@@ -181,8 +181,8 @@ async function* verifyAlone(
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
-    const { databaseUrl, chainKey, databaseWriters: writers } = core
-    const verification = { databaseUrl, chainKey, writers, workspaceId, checkpoint }
+    const { databaseUrl, number: place, chainKey, databaseWriters: writers } = core
+    const verification = { databaseUrl, place, chainKey, writers, workspaceId, checkpoint }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
       else if (event.kind === 'progress') yield event

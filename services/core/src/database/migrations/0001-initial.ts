@@ -10,6 +10,7 @@ import { journal } from './initial/journal.ts'
 import { ledgerRows } from './initial/ledger-rows.ts'
 import { limits } from './initial/limits.ts'
 import { monitoring } from './initial/monitoring.ts'
+import { moves } from './initial/moves.ts'
 import { operators } from './initial/operators.ts'
 import { posting } from './initial/posting.ts'
 import { refusals } from './initial/refusals.ts'
@@ -36,6 +37,7 @@ export const initialMigration = (inSchema: (sql: string) => string): MigrationOb
         operators,
         ...ledger,
         webhooks,
+        moves,
         audit,
         verification,
         monitoring,

@@ -123,7 +123,7 @@ type Verified = { report: VerifyReport; digest: string | null; ends: VerifiedEnd
 async function verifyOnly(from: string | null): Promise<Verified> {
   const { core, chainKey } = testCore
   const { databaseUrl, databaseWriters: writers } = core
-  const verification = { databaseUrl, chainKey, writers, workspaceId: null, checkpoint: null, since: from }
+  const verification = { databaseUrl, place: 0, chainKey, writers, workspaceId: null, checkpoint: null, since: from }
   const ends: VerifiedEnd[] = []
   for await (const event of verifyLedger(verification)) {
     if (event.kind === 'ends') ends.push(...event.ends)

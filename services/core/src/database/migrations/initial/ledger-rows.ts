@@ -49,7 +49,7 @@ export const ledgerRows = `
     set wallet_count = coalesce(wallet_number, l.wallet_count), last_posted_at = at, revision = l.revision + 1,
       mac = new_ledger_mac, position = case when entry is null then l.position else (entry ->> 'position')::bigint end,
       journal_head = case when entry is null then l.journal_head else (entry ->> 'mac')::bytea end
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status in ('OPEN', 'HALTED') and {schema}.is_now(at, l.last_posted_at)
       and (wallet_number is null) = (entry is null)
       and (wallet_number is null
         or wallet_number = l.wallet_count + 1 and (entry ->> 'position')::bigint = l.position + 1);
@@ -73,7 +73,7 @@ export const ledgerRows = `
     update {schema}.ledger l
     set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac, position = (entry ->> 'position')::bigint,
       journal_head = (entry ->> 'mac')::bytea
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status in ('OPEN', 'HALTED') and {schema}.is_now(at, l.last_posted_at)
       and (entry ->> 'position')::bigint = l.position + 1;
     if not found then
       perform {schema}.refuse_write('a change of a wallet');
@@ -106,8 +106,8 @@ export const ledgerRows = `
     end if;
   end $$;
 
-  -- A ledger is halted, opened again, or closed. That of a deleted workspace stays closed; core halts one that somebody else has
-  -- closed. The lock comes first, so that the next statement sees a deletion that held it.
+  -- A ledger is halted, opened again, or closed. One that is open can also move to another place, and is opened there, or here again.
+  -- That of a deleted workspace stays closed; core halts one that somebody else has closed. The lock comes first, so that the next statement sees a deletion that held it.
   create function change_ledger_status(workspace uuid, new_status text, new_reason text, new_mac bytea)
     returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
@@ -115,6 +115,7 @@ export const ledgerRows = `
     perform from {schema}.ledger l where l.workspace_id = workspace for no key update;
     update {schema}.ledger l set status = new_status, halt_reason = new_reason, revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status <> new_status
+      and (new_status <> 'MOVING' or l.status = 'OPEN') and (l.status <> 'MOVING' or new_status in ('OPEN', 'HALTED'))
       and (l.status <> 'CLOSED' or (new_status = 'HALTED'
         and exists (select from {schema}.workspace w where w.id = workspace and w.deleted_at is null)));
     if not found then

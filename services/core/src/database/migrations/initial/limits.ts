@@ -39,7 +39,7 @@ export const limits = `
   begin
     update {schema}.ledger l
     set limit_count = new_limit_count, last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status in ('OPEN', 'HALTED') and {schema}.is_now(at, l.last_posted_at)
       and new_counted_from <= l.position;
     if not found then
       perform {schema}.refuse_write('a limit');
