@@ -12,8 +12,8 @@ import { findStoredAccess, type StoredAccess } from './queries.ts'
 
 type Parts = { reads: Queryable; number: number; chainKey: KeyObject; log: Log; metrics: Metrics }
 
-/** What a key may do. `claim`: of its place on the workspace (see places/claims.ts). */
-export type ClaimedAccess = KeyAccess & { claim: number }
+/** What a key may do. `claim`: of its place on the workspace (see places/claims.ts). `isGenuine`: whether core wrote both rows. */
+export type ClaimedAccess = KeyAccess & { claim: number; isGenuine: boolean }
 
 /**
  * What these keys may do, without unknown, deleted and malformed ones, at an access revision and a time of PostgreSQL. Rows that were
@@ -40,17 +40,23 @@ function accessOf(
     log.fatal({ table, apiKey }, 'a row was modified outside the service: the key is refused; run ledger verify')
     return false
   }
-  const workspaceExists =
-    workspace !== null &&
-    isGenuine('workspace', workspaceMac(chainKey, workspace), workspace.mac) &&
-    workspace.deletedAt === null
+  const workspaceIsGenuine =
+    workspace !== null && isGenuine('workspace', workspaceMac(chainKey, workspace), workspace.mac)
+  const workspaceExists = workspaceIsGenuine && workspace.deletedAt === null
   const ownerIsMember =
     owner !== null && isGenuine('member', memberMac(chainKey, owner), owner.mac) && owner.removedAt === null
   const keyIsGenuine = isGenuine('api_key', apiKeyMac(chainKey, key), key.mac)
   if (key.deletedAt) return null
-  const claim = claimIn(chainKey, number, move)
+  const claim = claimIn(chainKey, number, { workspace, move })
   const workspaceId = idFromUuid('workspace', key.workspaceId)
-  const access = { apiKey, workspaceId, workspaceExists, ownerIsMember, claim }
+  const access = {
+    apiKey,
+    workspaceId,
+    workspaceExists,
+    ownerIsMember,
+    claim,
+    isGenuine: keyIsGenuine && workspaceIsGenuine,
+  }
   // The columns of a modified row are not passed on.
   if (!keyIsGenuine) return { ...access, status: 'DISABLED', expiresAt: null, scopes: [], ipAllowlist: [], secrets: [] }
   const { status, expiresAt, scopes, ipAllowlist } = key

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Uuid } from '@workspace-wallet/contract'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 import { type FoundRow, jsonOf, rowFrom, selectColumns, type WithMac } from '../database/tables/table.ts'
+import type { WorkspaceRow } from '../database/tables/workspace.ts'
 import {
   storedWorkspaceMoveColumns,
   type WorkspaceMoveRow,
@@ -16,17 +17,23 @@ export type FoundMove = FoundRow<typeof storedWorkspaceMoveColumns> | null
 /** The claim of a place that has rows of a workspace which is elsewhere. */
 export const notHere = -1
 
+/** What a place has of a workspace: its row, null without one, and its last move. */
+type Held = { workspace: WorkspaceRow | null; move: FoundMove }
+
 /**
- * How strong the claim of a place is that a workspace is there, if the place has its rows: the strongest one is valid, and two that are
- * equal are a copy. It rises with each move. A row that core did not write for this place counts as none.
+ * How strong the claim of a place is that a workspace is there, if the place has its rows: the strongest one is valid. It rises with
+ * each move. Without a move that core wrote for this place, only the place has a claim that the workspace was created in: rows have the
+ * same MAC key in all places, so somebody could copy them from one into another.
  *
  * @param place the number of the place
  */
-export function claimIn(chainKey: KeyObject, place: number, found: FoundMove): number {
-  return found ? claimOfRow(chainKey, place, rowFrom(storedWorkspaceMoveColumns, found)) : 0
+export function claimIn(chainKey: KeyObject, place: number, { workspace, move: found }: Held): number {
+  const move = found && rowFrom(storedWorkspaceMoveColumns, found)
+  if (move && isGenuineIn(chainKey, place, move)) return claimOf(move)
+  return workspace && workspace.createdIn !== place ? notHere : 0
 }
 
-/** Like `claimIn`, of a row that was read. */
+/** The claim of a place by a move alone: 0 if core did not write it for this place. */
 export function claimOfRow(chainKey: KeyObject, place: number, move: WithMac<WorkspaceMoveRow>): number {
   return isGenuineIn(chainKey, place, move) ? claimOf(move) : 0
 }
@@ -54,8 +61,8 @@ export async function findHidden(
 ): Promise<Uuid<'workspace'>[]> {
   const rows = await run(db, findHiddenStatement, [])
   return rows.flatMap(found => {
-    const { workspaceId } = rowFrom(storedWorkspaceMoveColumns, found)
-    return claimIn(chainKey, number, found) === notHere ? workspaceId : []
+    const move = rowFrom(storedWorkspaceMoveColumns, found)
+    return claimOfRow(chainKey, number, move) === notHere ? move.workspaceId : []
   })
 }
 

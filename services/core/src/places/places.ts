@@ -3,8 +3,9 @@ import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
-import { claimIn, findHidden, notHere } from './claims.ts'
-import { findPlaced, findPlacedTransfers, type PlacedKind } from './queries.ts'
+import { findHidden, notHere } from './claims.ts'
+import { askAll } from './in-time.ts'
+import { findPlaced, findPlacedTransfers, type PlacedKind, type PlacedRow } from './queries.ts'
 
 /** One schema of one database. `name`: for people and metrics. `number`: from 0, in the order of the URLs. */
 export interface Place {
@@ -26,6 +27,9 @@ const rememberedObjects = 100_000
  * The places that this process serves. A workspace and everything that belongs to it is in one of them, and no transaction touches
  * two. The first one is home: it also has what belongs to no workspace, which are operators, instances, refused calls and
  * generations of nonces.
+ *
+ * Only core can write a row by which a place has a claim on a workspace (see claims.ts). So what somebody writes into the database of one
+ * place, copies from others included, changes nothing about the workspaces of the others.
  */
 export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
@@ -45,9 +49,9 @@ export class Places<Each extends Place = Place> {
    * The place of an object. If its place is not known yet, or a workspace has begun to move away from there since, all places are asked
    * at once. A workspace does not change in another place before every core has noticed that it moves (see moves/operations.ts).
    *
-   * @returns home if no place has the object
-   * @throws DomainError S001 if two places have it, so that neither can be trusted; S002 if it has left the only one that has it; the
-   *   error of a place that did not answer, if no other one has the object
+   * @returns if no place has a genuine row of the object, one that has another row; home without any
+   * @throws DomainError S002 if the places that answer in time only have rows of an object that is elsewhere, or none, and another one does
+   *   not answer
    */
   async of(kind: PlacedKind, id: string): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
@@ -55,49 +59,50 @@ export class Places<Each extends Place = Place> {
     const remembered = this.#remembered.get(uuid)
     if (remembered && isValid(remembered)) return remembered.place
     const moves = this.all.map(({ access }) => access.moves)
-    const { claims, haveAllAnswered } = await this.#ask(place => claimOn[kind](place, uuid))
-    const strongest = Math.max(notHere, ...claims.values())
-    const having = [...claims.keys()].filter(place => claims.get(place) === strongest)
-    if (claims.size > 0 && strongest === notHere) {
-      this.#log.error({ kind, id }, 'a workspace has left the only place that has it: is another place restored?')
-      throw new DomainError('S002', { retryAfterSeconds: 1 })
+    const answers = await askAll(
+      this.all,
+      async place => ({ place, row: await lookUps[kind](place, uuid) }),
+      found => found.some(({ row }) => row !== null && isUsable(row)),
+    )
+    const found = answers.flatMap(answer => (answer?.row ? { place: answer.place, row: answer.row } : []))
+    const haveAllAnswered = !answers.includes(null)
+    const [strongest] = found.filter(({ row }) => isUsable(row)).sort((a, b) => b.row.claim - a.row.claim)
+    if (!strongest) {
+      this.#requireNowhere(found, haveAllAnswered, { kind, id })
+      return found[0]?.place ?? this.home
     }
-    if (having.length > 1) {
-      const places = having.map(({ name }) => name)
-      this.#log.fatal({ kind, id, places }, 'an object was copied to another place: neither is used; remove the copy')
-      throw new DomainError('S001')
-    }
-    const [place] = having
-    if (!place) return this.home
-    // With a place that has not answered, another one may have it too. What leaves a place is there only until it has arrived.
-    const isLeaving = strongest > 0 && strongest % 2 === 1
+    const { place, row } = strongest
+    // A place that has not answered may have the stronger claim. What leaves a place is there only until it has arrived.
+    const isLeaving = row.claim > 0 && row.claim % 2 === 1
     if (haveAllAnswered && !isLeaving) this.#remember(uuid, { place, moves: moves[place.number]! })
     return place
+  }
+
+  /** @throws DomainError S002 if the object may be somewhere although no place has a claim on it */
+  #requireNowhere(
+    found: readonly { row: PlacedRow }[],
+    haveAllAnswered: boolean,
+    object: { kind: string; id: string },
+  ): void {
+    const isElsewhere = found.some(({ row }) => row.isGenuine)
+    if (haveAllAnswered && isElsewhere)
+      this.#log.error(object, 'a workspace is not in any of the places that have its rows: is another place restored?')
+    if (!haveAllAnswered || isElsewhere) throw new DomainError('S002', { retryAfterSeconds: 1 })
   }
 
   /**
    * The places that have a transfer with this ID. Callers of core can generate the ID of a transfer, so there may be several, and nothing
    * is remembered: another place may have the ID later.
    *
-   * @throws the error of a place that did not answer, if no other one has the transfer
+   * @throws DomainError S002 if no place has the transfer, and one does not answer in time
    */
   async ofTransfer(id: Id<'transfer'>): Promise<readonly Each[]> {
     if (this.all.length === 1) return this.all
-    const { claims } = await this.#ask(place => hasTransfer(place, uuidFromId('transfer', id)))
-    return [...claims.keys()]
-  }
-
-  /** The places that have an object, with their claims. @throws the error of a place that did not answer, if no other one has the object */
-  async #ask(claimIn: (place: Each) => Promise<number | null>) {
-    const answers = await Promise.allSettled(this.all.map(claimIn))
-    const claims = new Map<Each, number>()
-    for (const [index, place] of this.all.entries()) {
-      const answer = answers[index]!
-      if (answer.status === 'fulfilled' && answer.value !== null) claims.set(place, answer.value)
-    }
-    const fault = answers.find(({ status }) => status === 'rejected')
-    if (fault && claims.size === 0) throw (fault as PromiseRejectedResult).reason
-    return { claims, haveAllAnswered: !fault }
+    const uuid = uuidFromId('transfer', id)
+    const answers = await askAll(this.all, async place => ({ place, hasIt: (await hasTransfer(place, uuid)) !== null }))
+    const having = answers.flatMap(answer => (answer?.hasIt ? answer.place : []))
+    if (having.length === 0 && answers.includes(null)) throw new DomainError('S002', { retryAfterSeconds: 1 })
+    return having
   }
 
   #remember(uuid: string, remembered: Remembered<Each>): void {
@@ -110,14 +115,31 @@ function isValid({ place: { access }, moves }: Remembered<Place>): boolean {
   return access.isCurrent && access.moves === moves
 }
 
+/** Whether a place may have the object that a row of it is of. */
+function isUsable({ isGenuine, claim }: PlacedRow): boolean {
+  return isGenuine && claim !== notHere
+}
+
+const nameOf = { key: (uuid: string) => uuid, row: ({ id }: { id: string }) => id }
+
 const lookUp = (kind: PlacedKind) =>
   batched({
-    readMany: ({ reads }: Place, uuids: readonly string[]) => findPlaced(reads, kind, uuids),
-    nameOf: { key: (uuid: string) => uuid, row: ({ id }) => id },
-    resultOf: ({ chainKey, number }, { move }) => claimIn(chainKey, number, move),
+    readMany: async (place: Place, uuids: readonly string[]) => preferUsable(await findPlaced[kind](place, uuids)),
+    nameOf,
+    resultOf: (_, row) => row,
   })
 
-const claimOn = {
+/** One row of each object: other workspaces of the place may have forged ones with the same ID. */
+function preferUsable(rows: readonly PlacedRow[]): PlacedRow[] {
+  const byId = new Map<string, PlacedRow>()
+  for (const row of rows) {
+    const known = byId.get(row.id)
+    if (!known || (isUsable(row) && !isUsable(known))) byId.set(row.id, row)
+  }
+  return [...byId.values()]
+}
+
+const lookUps = {
   workspace: lookUp('workspace'),
   apiKey: lookUp('apiKey'),
   wallet: lookUp('wallet'),
@@ -127,6 +149,6 @@ const claimOn = {
 const hasTransfer = batched({
   readMany: async (place: Place, uuids: readonly string[]) =>
     findPlacedTransfers(place.reads, uuids, await findHidden(place.reads, place)),
-  nameOf: { key: (uuid: string) => uuid, row: ({ id }) => id },
-  resultOf: () => 0,
+  nameOf,
+  resultOf: () => true,
 })

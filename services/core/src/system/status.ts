@@ -16,6 +16,7 @@ import { listInstances } from '../instances/list.ts'
 import { findLastBackup, findLastCheckpoint, findLastVerification } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
+import { takeInTurns } from '../places/merge.ts'
 import { type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
 
 type Parts = SearchParts & Parameters<typeof findLastVerification>[0]
@@ -52,7 +53,10 @@ export function mergeStatuses([home, ...others]: readonly SystemStatus[]): Syste
   const credentials = all.flatMap(({ credentials }) => credentials ?? [])
   return {
     ...home!,
-    halted: all.flatMap(({ halted }) => halted).slice(0, statusListLimit),
+    halted: takeInTurns(
+      all.map(({ halted }) => halted),
+      statusListLimit,
+    ),
     lastVerification: earliest(all.map(({ lastVerification }) => lastVerification)),
     lastWholeVerification: earliest(all.map(({ lastWholeVerification }) => lastWholeVerification)),
     lastCheckpoint: earliest(all.map(({ lastCheckpoint }) => lastCheckpoint)),

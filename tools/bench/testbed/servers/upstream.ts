@@ -58,8 +58,8 @@ const procedures: Readonly<Record<string, unknown>> = {
   'access.beginNonceGeneration': { first: partitions, latest: partitions },
   'access.latestNonceGenerations': latest,
   'access.nonceKey': { nonceKey: 'bench' },
-  'access.changes': { positions: [{ revision: 1, epoch }], complete: true, apiKeys: [], checksumKey: 'bench' },
-  'access.lookup': { revisions: [1], keys: [{ ...access, place: 0 }] },
+  'access.changes': { places: [{ revision: 1, epoch, complete: true, apiKeys: [] }], checksumKey: 'bench' },
+  'access.lookup': { revisions: [1], keys: [{ ...access, place: 0 }], unavailable: [] },
   'access.markUsed': undefined,
   'wallets.balance': balance,
 } satisfies { [Path in ProcedurePath]?: ProcedureOutput<Path> }

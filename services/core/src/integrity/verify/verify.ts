@@ -17,6 +17,7 @@ import { FlowPass } from './flow-pass.ts'
 import { checkHolds } from './holds.ts'
 import { checkLimits } from './limits.ts'
 import { checkLog } from './log.ts'
+import { checkPlacement } from './placement.ts'
 import { checkSignedRows } from './rows.ts'
 import { type Scope, scopeOf } from './scope.ts'
 import { type PlacedCheckpoint, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
@@ -70,7 +71,7 @@ export async function* verifyLedger({
     await hideMoved(snapshot, chainKey, place)
     const notes: DatabaseNote[] = []
     const baseline = since ? await readBaseline(snapshot, since) : null
-    const scope = scopeOf({ snapshot, chainKey, workspaceId, findings }, baseline)
+    const scope = scopeOf({ snapshot, place, chainKey, workspaceId, findings }, baseline)
     try {
       await checkCatalog(snapshot, findings)
       notes.push(...(await checkRoles(snapshot, writers, findings)), ...(await readNotes(snapshot)))
@@ -122,6 +123,7 @@ export async function* checkRows(
 
   await runAll(snapshot, findings, [
     () => checkSignedRows(scope),
+    () => checkPlacement(scope),
     () => checkAudit(scope),
     () => checkAuditedRows(scope),
     async () => checkpoint?.checkRows(findings),
