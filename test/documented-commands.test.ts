@@ -77,7 +77,7 @@ test('every command of docker compose names services and profiles that exist', a
   let count = 0
   for (const { where, words } of await shownCommands()) {
     const rest = argumentsAfter(words, ['docker', 'compose'])
-    if (!rest || rest.some(word => word.startsWith('$'))) continue
+    if (!rest || rest.some(word => /^[$…]/.test(word))) continue
     const profile = rest.indexOf('--profile')
     if (profile !== -1) expect(profiles, where).toContain(rest[profile + 1])
     const verb = rest.findIndex(word => /^(exec|run|logs|kill|restart|stop|up|cp)$/.test(word))
