@@ -295,6 +295,28 @@ describe('verification and checkpoints', () => {
   })
 })
 
+test('a backup says which places it contains, and the status shows the place whose backup is oldest', async () => {
+  const { system: calls } = system.admin
+  const record = (name: string, places?: number[]) => calls.recordBackup.mutate({ name, bytes: 1, places })
+  const lastBackup = async () => (await calls.status.query()).lastBackup?.name
+  for (const places of [undefined, [2]])
+    await expect(record('of-unknown.tar', places)).rejects.toMatchObject({
+      data: { appError: { code: 'S012', details: { field: 'places' } } },
+    })
+  await record('of-1.tar', [1])
+  expect(await lastBackup()).toBeUndefined()
+  await record('of-0.tar', [0])
+  expect(await lastBackup()).toBe('of-1.tar')
+  await record('of-both.tar', [0, 1])
+  expect(await lastBackup()).toBe('of-both.tar')
+  const text = await (await fetch(`${system.coreUrl}/metrics`)).text()
+  const times = Array.from(text.matchAll(/^core_last_backup_timestamp_seconds\{.*\} (.*)$/gm), ([, time]) =>
+    Number(time),
+  )
+  expect(times).toHaveLength(2)
+  for (const time of times) expect(time).toBeGreaterThan(0)
+})
+
 test('a secret of either place is encrypted under a new key-encryption key', async () => {
   const { keks } = await system.admin.keks.status.query()
   let after: string | undefined

@@ -60,6 +60,7 @@ export function mergeStatuses([home, ...others]: readonly SystemStatus[]): Syste
     lastVerification: earliest(all.map(({ lastVerification }) => lastVerification)),
     lastWholeVerification: earliest(all.map(({ lastWholeVerification }) => lastWholeVerification)),
     lastCheckpoint: earliest(all.map(({ lastCheckpoint }) => lastCheckpoint)),
+    lastBackup: earliest(all.map(({ lastBackup }) => lastBackup)),
     credentials:
       credentials.length < all.length
         ? null
@@ -77,7 +78,7 @@ export function mergeStatuses([home, ...others]: readonly SystemStatus[]): Syste
   }
 }
 
-/** What is longest ago: it says since when all places are known to be sound. Null if a place has none. */
+/** What is longest ago: it says since when all places are known to be sound, or saved. Null if a place has none. */
 function earliest<Record extends { at: Date }>(records: readonly (Record | null)[]): Record | null {
   const found = records.filter(record => record !== null)
   return found.length < records.length ? null : found.reduce((first, each) => (each.at < first.at ? each : first))
