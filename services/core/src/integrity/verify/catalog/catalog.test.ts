@@ -133,6 +133,10 @@ const attacks: [() => string, string[]][] = [
     ],
   ],
   // Tables, columns and constraints.
+  [
+    () => 'alter type posted_wallet alter attribute balance type text',
+    ['database-object column public.posted_wallet.balance'],
+  ],
   [() => 'alter table transfer drop constraint transfer_amount_check', [transfer('constraint transfer_amount_check')]],
   [
     () => `alter table transfer drop constraint transfer_amount_check;
