@@ -84,10 +84,10 @@ test.each([new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:
   async time => {
     const { admin, apiKey } = system
     for (const call of [
-      system.gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
-      admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: time }),
+      () => system.gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
+      () => admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: time }),
     ])
-      await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
+      await expect(call()).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
     for (const filter of [{ createdFrom: time }, { createdTo: time }]) {
       await system.gatewayClient.transfers.list.query({ ...callInput(), filter })
       await system.gatewayClient.wallets.list.query({ ...callInput(), filter })

@@ -1,6 +1,7 @@
+import { spawn } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 import { type BatchAnswer, type BatchCall, batchCallLimit, mintId, packBatch } from '@workspace-wallet/contract'
 import { frameKinds, packFrame } from '@workspace-wallet/runtime'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -401,6 +402,78 @@ test('a core that sends its answers byte by byte keeps no call from another core
     client.wallets.get.query({ workspaceId: 'w', walletId: 'w', caller: { requestId: 'r' } }),
   ])
   expect(await Promise.all(reads.flat())).toEqual(Array.from({ length: 6 }, () => ({})))
+})
+
+describe('connections', () => {
+  test('are kept, one for commands, one for single reads, and one for the rest', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const client = connect(core.url)
+    for (let turn = 0; turn < 3; turn++)
+      await Promise.all([create(client, 'a'), create(client, 'b'), balance(client), list(client)])
+    expect(new Set(core.batches.map(({ socket }) => socket)).size).toBe(3)
+  })
+
+  test('one that was lost without a word is replaced, though its core is healthy; its calls may have been executed', async () => {
+    const sockets: unknown[] = []
+    const url = await listen(healthy, ({ calls, socket, reply }) => {
+      // The first connection of each kind answers neither batches nor pings any more.
+      if (sockets.length < 2 && !sockets.includes(socket)) sockets.push(socket.pause())
+      else reply(calls.map(() => ({ data: 'done' })))
+    })
+    const client = connect(url)
+    const lost = await Promise.all([causeOf(create(client, 'w')), causeOf(balance(client))])
+    expect(lost).toMatchObject([1, 2].map(() => ({ name: 'CoreUnreachable', sent: true })))
+    expect(await Promise.all([create(client, 'w'), balance(client)])).toEqual(['done', 'done'])
+    expect(client.load()).toEqual({ waiting: 0, inFlight: 0, unhealthyCores: 0 })
+  })
+
+  test('a slow call whose core answers pings is waited for', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const slow = create(client, 'w')
+    await until('the batch has arrived', () => core.batches.length === 1)
+    let pings = 0
+    core.batches[0]!.socket.on('data', () => pings++)
+    // A connection without an answer to them would be closed after the second one.
+    await until('three pings have arrived', () => pings >= 3)
+    core.batches[0]!.reply([{ data: 'late' }])
+    expect(await slow).toBe('late')
+  })
+
+  test('a core that drains answers what it has, and the next calls go elsewhere without an error', async () => {
+    const cores = await Promise.all([startCore(), startCore()])
+    const client = connect(...cores.map(({ url }) => url))
+    const first = balance(client)
+    await until('a batch has arrived', () => cores.some(({ batches }) => batches.length > 0))
+    const at = cores.findIndex(({ batches }) => batches.length > 0)
+    const { socket, reply } = cores[at]!.batches[0]!
+    // It listens no more, and its connections remain.
+    NetServer.prototype.close.call(servers[at]!)
+    socket.write(packFrame(frameKinds.drain))
+    // In turn, the third call goes to the core that drains.
+    for (let turn = 0; turn < 3; turn++) {
+      const next = balance(client)
+      await until('the other core has it', () => cores[1 - at]!.batches.length > turn)
+      cores[1 - at]!.batches[turn]!.reply([{ data: 'elsewhere' }])
+      expect(await next).toBe('elsewhere')
+    }
+    const ended = once(socket, 'end')
+    reply([{ data: 'here' }])
+    expect(await first).toBe('here')
+    await ended
+  })
+
+  test('none keeps a program running that waits for no call', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const program = `const { createCoreClient } = await import(process.argv[1])
+      const core = createCoreClient({ url: process.argv[2], token: 'x' })
+      await core.wallets.balance.query({})`
+    const client = new URL('index.ts', import.meta.url).href
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program, client, core.url])
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(0)
+    expect(core.paths()).toEqual(['wallets.balance'])
+  })
 })
 
 test('closing does not wait for the health check of a core that does not answer', async () => {

@@ -103,10 +103,10 @@ export class CoreLink {
 
   #onHead({ kind, id, bytes }: FrameHead): boolean {
     const isAnswer = kind === frameKinds.answers || kind === frameKinds.rejection
-    if (bytes > maxAnswerBytes) this.destroy(exchange => tooLongAnswer(this.#url, exchange))
-    else if (kind === frameKinds.drain) this.end()
+    if (kind === frameKinds.drain) this.end()
     else if (!isAnswer && kind !== frameKinds.pong)
       this.destroy(exchange => foreignAnswer(this.#url, undefined, exchange))
+    else if (bytes > maxAnswerBytes) this.destroy(exchange => tooLongAnswer(this.#url, exchange))
     return isAnswer && this.#exchanges.has(id)
   }
 

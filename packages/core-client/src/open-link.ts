@@ -31,7 +31,7 @@ export function openLink(url: string, token: string, signal: AbortSignal): Promi
   const timeOut = (code: string) => request.destroy(Object.assign(new Error('timed out'), { code }))
   let timer = setTimeout(timeOut, connectMs, 'UND_ERR_CONNECT_TIMEOUT')
   request.on('socket', socket =>
-    socket.once('secureConnect' in socket ? 'secureConnect' : 'connect', () => {
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
       clearTimeout(timer)
       timer = setTimeout(timeOut, responseMs, 'UND_ERR_HEADERS_TIMEOUT')
     }),

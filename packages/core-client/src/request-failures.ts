@@ -17,7 +17,8 @@ export function requestFailure(url: string, error: unknown, { sent, sentAtMs }: 
     const sentence = `${url} does not answer in HTTP: if it uses TLS, begin the URL with https://, else ${useUrlOfCore}`
     return new CoreUnreachable(sentence, sent, sentAtMs)
   }
-  const sentence = wasNeverSent(error) ? unreachable(url, code) : withoutAnswer(url, code)
+  const isUnreachable = wasNeverSent(error) || (!sent && code === 'EPROTO')
+  const sentence = isUnreachable ? unreachable(url, code) : withoutAnswer(url, code)
   return new CoreUnreachable(sent ? `${sentence}; ${mayBeExecuted}` : sentence, sent, sentAtMs, error)
 }
 
@@ -90,7 +91,7 @@ function unreachable(url: string, code: string | undefined): string {
   if (code === 'ECONNREFUSED') return `nothing listens at ${url}: start core there, or correct the host and port`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `the host name of ${url} cannot be resolved (${code}): correct it, or check the DNS of this machine`
-  if (isNotTls(code)) return `${url} does not use TLS: begin the URL with http:// instead`
+  if (isNotTls(code) || code === 'EPROTO') return `${url} does not use TLS: begin the URL with http:// instead`
   if (isBadCertificate(code))
     return `the certificate of ${url} is not trusted (${code}): use the host name in it, and set NODE_EXTRA_CA_CERTS to its authority`
   return `${url} cannot be reached${code ? ` (${code})` : ''}: check the host and port, and that no firewall blocks them`
