@@ -1,5 +1,5 @@
 import { packBatch, unpackBatch } from '@workspace-wallet/contract'
-import { frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBatches, sendBatch, upgradeText } from './setup/batches.ts'
 import { connect } from './setup/database.ts'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { packBatch } from '@workspace-wallet/contract'
-import { frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { upgradeText } from './setup/batches.ts'

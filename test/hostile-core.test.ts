@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { type BatchAnswer, type BatchCall, packBatch, serialization, unpackBatch } from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
-import { frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { chooseSeed, Random } from '../cli/processes/random.ts'

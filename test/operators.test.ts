@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { packBatch } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
-import { frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashOfToken } from '../services/core/src/operators/tokens.ts'
 import { openBatches } from './setup/batches.ts'

@@ -9,14 +9,8 @@ import {
   packBatch,
   unpackBatch,
 } from '@workspace-wallet/contract'
-import {
-  acceptUpgrade,
-  detachUpgrade,
-  type FrameHead,
-  FrameReader,
-  frameKinds,
-  packFrame,
-} from '@workspace-wallet/runtime'
+import { acceptUpgrade, detachUpgrade } from '@workspace-wallet/runtime'
+import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { openConnection, requestText } from './raw-http.ts'
 
 /** The request that opens a connection for batches. */

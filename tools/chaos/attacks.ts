@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 
 /** Number of connections by the status of the response; `closed` without one. */
 export type Outcomes = Record<string, number>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { describe, expect, test } from 'vitest'
 import {
   adminToken,

@@ -138,6 +138,8 @@ export class CallQueue {
       batch.exchange = core.send(batch.body, lane, timeoutMs)
       return batch.exchange.answers
     }
+    // None of them is traced: leave out what only spans need.
+    if (!batch.calls.some(each => each.span)) return exchange()
     const callers = batch.calls.map(each => each.span)
     const attributes = { ...core.attributes, 'wallet.batch.calls': callers.length }
     return withSharedSpan('send batch', { kind: SpanKind.CLIENT, callers, attributes }, exchange)

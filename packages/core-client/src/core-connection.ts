@@ -144,6 +144,8 @@ export class CoreConnection {
     this.isUnhealthy = isUnresponsive
     this.#check = undefined
     this.#missedTicks = 0
+    // It was frozen, and its connections with it.
+    if (wasUnhealthy && !this.isUnhealthy) for (const link of this.#allLinks) link.silentTicks = 0
     if (this.isUnhealthy && !wasUnhealthy) this.#onUnhealthy(this)
   }
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { unpackBatch } from '@workspace-wallet/contract'
-import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime'
+import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { CoreRejected, type NoAnswerError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { connectionLost, foreignAnswer, tooLongAnswer } from './request-failures.ts'

@@ -2,7 +2,7 @@
 import { CoreUnreachable, mayBeExecuted, type NoAnswerError, useUrlOfCore } from './errors.ts'
 
 /** `sent`: whether core may have executed the calls. `sentAtMs`: when it was sent, on the clock of `performance.now()`. */
-export type Attempt = { readonly sent: boolean; readonly sentAtMs: number }
+type Attempt = { readonly sent: boolean; readonly sentAtMs: number }
 
 /**
  * The error for a request without a response.

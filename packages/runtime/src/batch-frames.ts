@@ -27,7 +27,7 @@ export function packFrame(kind: FrameKind, id = 0, body: Uint8Array = empty): Bu
   return frame
 }
 
-export type FrameHandler = {
+type FrameHandler = {
   /** Called before the body is read. False skips the body. */
   onHead(head: FrameHead): boolean
   /** Called before memory is taken for the body, with all that it will take. False skips the rest of the body. */

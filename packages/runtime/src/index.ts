@@ -1,7 +1,6 @@
 /** What core, gateway, courier and `npm start` share: configuration, logging, secrets, key IDs, addresses, readiness. */
 export * from './addresses.ts'
 export * from './availability.ts'
-export * from './batch-frames.ts'
 export * from './body-memory.ts'
 export * from './body-reader.ts'
 export * from './connection-limit.ts'

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { TRPCError } from '@trpc/server'
-import { type BodyShare, type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime'
+import type { BodyShare } from '@workspace-wallet/runtime'
+import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits } from './body-limits.ts'
 import { type CallBodies, noMemory, tooManyBytes } from './call-bodies.ts'
@@ -16,7 +17,7 @@ const idleTicks = 60
 /** How many ticks a client may take to end a connection that core wants to end. */
 const endTicks = 15
 
-export type LinkOptions = {
+type LinkOptions = {
   token: CallerToken
   bodies: CallBodies
   /** Answers a batch. What it throws rejects the batch. */

@@ -40,7 +40,7 @@ const isBatchLink = (request: IncomingMessage) => isUpgradeTo(request, batchProt
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /** `links`: the connections to `/batch`, which the server does not know any more. */
-export type CoreServer = { server: Server; links: ReadonlySet<CallLink> }
+type CoreServer = { server: Server; links: ReadonlySet<CallLink> }
 
 /**
  * Core's HTTP server: connections for batches at `/batch` for our own client, `/trpc` for any tRPC client and for streamed

@@ -18,15 +18,8 @@ import {
   type WalletBalance,
 } from '@workspace-wallet/contract'
 import type { ProcedureOutput, ProcedurePath } from '@workspace-wallet/core-client'
-import {
-  acceptUpgrade,
-  detachUpgrade,
-  encryptSecret,
-  FrameReader,
-  frameKinds,
-  packFrame,
-  parseKeyRing,
-} from '@workspace-wallet/runtime'
+import { acceptUpgrade, detachUpgrade, encryptSecret, parseKeyRing } from '@workspace-wallet/runtime'
+import { FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 
 const { API_KEY: apiKey = '', API_SECRET: apiSecret = '', KEY_ENCRYPTION_KEYS: keyRing = '' } = process.env
 
