@@ -17,8 +17,9 @@ export async function startCoreProxy(
   { onBatch, changeAnswer = body => body }: Hooks,
 ): Promise<CoreProxy> {
   const server = createServer(async (request, response) => {
-    const answer = await fetch(core.url + request.url)
-    response.writeHead(answer.status).end(await answer.text())
+    const answer = await fetch(core.url + request.url).catch(() => null)
+    if (answer) response.writeHead(answer.status).end(await answer.text())
+    else response.destroy()
   })
   const upstream = await openBatches(core.url, core.token)
   serveBatches(server, async ({ calls, reply, reject }, body) => {
