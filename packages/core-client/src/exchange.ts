@@ -1,5 +1,11 @@
-import type { CoreLink } from './core-link.ts'
 import type { NoAnswerError } from './errors.ts'
+
+/** What is needed of the connection that an exchange was written to. */
+type Link = {
+  readonly frames: number
+  forget(exchange: Exchange): void
+  destroy(failure: (exchange: Exchange) => NoAnswerError): void
+}
 
 /** A batch that was given to one core, until it has answers or an error. It ignores what happens later. */
 export class Exchange {
@@ -7,7 +13,7 @@ export class Exchange {
   readonly answers: Promise<unknown[]>
   readonly sentAtMs = performance.now()
   /** The connection that it was written to. */
-  link: CoreLink | undefined
+  link: Link | undefined
   /** Of its frame on that connection. */
   id = 0
   /** How many frames had arrived on that connection before. */
