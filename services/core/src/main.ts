@@ -33,7 +33,7 @@ async function main(config: CoreConfig): Promise<void> {
     { name: 'core', version: packageJson.version, instanceId: core.instanceId },
     log,
   )
-  const server = createCoreServer(core, appRouter, {
+  const { server, links } = createCoreServer(core, appRouter, {
     tokens: tokenTable(config.SERVICE_TOKENS),
     bodyMemoryBytes: config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes,
   })
@@ -57,7 +57,11 @@ async function main(config: CoreConfig): Promise<void> {
     if (stopping.signal.aborted) return
     stopping.abort()
     log.info({ reason }, 'core stops: finishing accepted calls')
-    setTimeout(() => server.closeAllConnections(), drainDeadlineMs).unref()
+    for (const link of links) link.drain()
+    setTimeout(() => {
+      server.closeAllConnections()
+      for (const link of links) link.destroy()
+    }, drainDeadlineMs).unref()
     setTimeout(() => process.exit(1), exitDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
