@@ -93,7 +93,11 @@ const never = new AbortController()
 
 /** The CPU times of core and PostgreSQL during some work, in microseconds, and its duration. */
 async function used({ postgres }: Testbed, work: () => Promise<unknown>) {
-  const read = () => ({ ...process.cpuUsage(), postgres: readCpuTimes({ postgres: postgres.pid })!.postgres!, ms: performance.now() })
+  const read = () => ({
+    ...process.cpuUsage(),
+    postgres: readCpuTimes({ postgres: postgres.pid })!.postgres!,
+    ms: performance.now(),
+  })
   const before = read()
   await work()
   const after = read()
