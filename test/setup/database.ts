@@ -40,6 +40,27 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
   }
 }
 
+/**
+ * An empty place for the workspaces of no test, which becomes home in the project `buckets`: its tables are larger than those of the
+ * place of the test, so that core creates all workspaces there. What forgets the place of a workspace finds nothing at home.
+ */
+export async function createOtherHome(): Promise<TestDatabase> {
+  const database = await createTestDatabase()
+  await execute(
+    database.ownerUrl,
+    `set session_replication_role = replica;
+     insert into ledger (workspace_id, last_posted_at, revision, mac) values ('${randomUUID()}', now(), 1, '');
+     insert into wallet (workspace_id, id, kind, name, currency, status, created_at, updated_at, revision, mac, number)
+       select workspace_id, gen_random_uuid(), 'CUSTOMER', repeat('x', 900), 'USD', 'ACTIVE', now(), now(), 1, '', n
+       from ledger, generate_series(1, 5000) n;
+     delete from wallet; delete from ledger`,
+  )
+  return database
+}
+
+/** Whether cores have two places, of which the second one is that of the tests. */
+export const hasOtherHome = process.env.TEST_PLACES === '2'
+
 /** The URL for a core that waits for locks without a limit: a test may hold a lock for as long as it needs. */
 export function waitingForLocks(serviceUrl: string, moreOptions = ''): string {
   const url = new URL(serviceUrl)

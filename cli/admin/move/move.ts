@@ -4,6 +4,7 @@ import { type Move, type Placement, type Uuid, uuidFromId } from '@workspace-wal
 import { type CoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { startupOf } from '../../../services/core/src/database/session-settings.ts'
+import { isUnavailable } from '../sentences.ts'
 import { Copier, nothingCopied, removeRows, type Side } from './copy.ts'
 
 export type MoveOptions = {
@@ -33,14 +34,15 @@ const maxPasses = 20
 export async function moveWorkspace(core: CoreClient, options: MoveOptions): Promise<Moved> {
   return withTarget(options, async mover => {
     const { workspaceId, place, reason } = options
-    let found = await core.moves.find.query({ workspaceId })
-    if (found.move?.phase === 'CANCELING') found = await core.moves.cancel.mutate({ workspaceId, reason })
+    let found = await repeated(() => core.moves.find.query({ workspaceId }))
+    if (found.move?.phase === 'CANCELING')
+      found = await repeated(() => core.moves.cancel.mutate({ workspaceId, reason }))
     let stoppedMs: number | null = null
     if (found.place !== place) {
       if (!isUnderWay(found.move)) await mover.removeLeftovers(core, found, place)
-      found = await core.moves.begin.mutate({ workspaceId, place, reason })
+      found = await repeated(() => core.moves.begin.mutate({ workspaceId, place, reason }))
       stoppedMs = await mover.copyAndArrive(core, found)
-      found = await core.moves.find.query({ workspaceId })
+      found = await repeated(() => core.moves.find.query({ workspaceId }))
     }
     await finish(core, mover, found, options)
     return { workspaceId, place, stoppedMs }
@@ -54,14 +56,27 @@ export async function moveWorkspace(core: CoreClient, options: MoveOptions): Pro
  */
 export async function cancelMove(core: CoreClient, options: Omit<MoveOptions, 'place'>): Promise<Moved> {
   const { workspaceId, reason } = options
-  const { move } = await core.moves.find.query({ workspaceId })
+  const { move } = await repeated(() => core.moves.find.query({ workspaceId }))
   const isCanceled = move?.phase === 'CANCELING'
   if (!isUnderWay(move) && !isCanceled) throw new Error(`${workspaceId} does not move.`)
   return withTarget({ ...options, place: isCanceled ? move!.from : move!.to }, async mover => {
-    const { place } = await core.moves.cancel.mutate({ workspaceId, reason })
+    const { place } = await repeated(() => core.moves.cancel.mutate({ workspaceId, reason }))
     await mover.remove()
     return { workspaceId, place, stoppedMs: null }
   })
+}
+
+const attempts = 60
+
+/** Every call finds what an earlier one has done, so it can be repeated while core is not available, or after its answer was lost. */
+async function repeated<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await call()
+    } catch (error) {
+      if (attempt === attempts || !isUnavailable(error)) throw error
+      await setTimeout(1_000)
+    }
 }
 
 const isUnderWay = (move: Move | null) => move?.phase === 'COPYING' || move?.phase === 'STOPPED'
@@ -70,7 +85,7 @@ const isUnderWay = (move: Move | null) => move?.phase === 'COPYING' || move?.pha
 async function finish(core: CoreClient, mover: Mover, { move }: Placement, options: MoveOptions): Promise<void> {
   const { workspaceId, place } = options
   if (move?.phase !== 'ARRIVED' || move.to !== place) return
-  const { now, move: ended } = await core.moves.arrive.mutate({ workspaceId })
+  const { now, move: ended } = await repeated(() => core.moves.arrive.mutate({ workspaceId }))
   await mover.requireSound(core)
   await setTimeout(ended!.mayRemoveAt!.getTime() - now.getTime())
   await mover.remove(move.from)
@@ -128,7 +143,7 @@ class Mover {
       }
     }
     const stoppedAt = performance.now()
-    const stopped = await core.moves.stop.mutate({ workspaceId, reason })
+    const stopped = await repeated(() => core.moves.stop.mutate({ workspaceId, reason }))
     copied = await copier.copy(copied, onCopied)
     await copier.finish()
     const waitMs = stopped.move!.mayArriveAt!.getTime() - stopped.now.getTime()
@@ -141,22 +156,24 @@ class Mover {
   async #arrive(core: CoreClient): Promise<void> {
     const { workspaceId, reason } = this.#options
     for (;;) {
-      const { now, move } = await core.moves.find.query({ workspaceId })
+      const { now, move } = await repeated(() => core.moves.find.query({ workspaceId }))
       if (move!.phase !== 'STOPPED' || now >= move!.mayArriveAt!) break
       await setTimeout(move!.mayArriveAt!.getTime() - now.getTime())
     }
-    await core.moves.arrive.mutate({ workspaceId, reason })
+    await repeated(() => core.moves.arrive.mutate({ workspaceId, reason }))
   }
 
   /** @throws Error if the workspace has violations where it is now */
   async requireSound(core: CoreClient): Promise<void> {
     const { workspaceId, onProgress } = this.#options
-    const report = await verifyLedger(core, {
-      workspaceId,
-      onProgress: progress => {
-        if (progress.kind === 'flows') onProgress?.(progress.flows, progress.totalFlows, 'flows verified')
-      },
-    })
+    const report = await repeated(() =>
+      verifyLedger(core, {
+        workspaceId,
+        onProgress: progress => {
+          if (progress.kind === 'flows') onProgress?.(progress.flows, progress.totalFlows, 'flows verified')
+        },
+      }),
+    )
     if (!report.ok) throw new Error(`${workspaceId} has violations, and does not go on: run ledger verify.`)
   }
 
@@ -164,7 +181,8 @@ class Mover {
   async removeLeftovers(core: CoreClient, { move, now }: Placement, place: number): Promise<void> {
     if (move?.phase !== 'ARRIVED' || move.from !== place) return
     const { workspaceId } = this.#options
-    const ended = move.mayRemoveAt ?? (await core.moves.arrive.mutate({ workspaceId })).move!.mayRemoveAt!
+    const ended =
+      move.mayRemoveAt ?? (await repeated(() => core.moves.arrive.mutate({ workspaceId }))).move!.mayRemoveAt!
     await setTimeout(Math.max(0, ended.getTime() - now.getTime()))
     await this.remove()
   }
