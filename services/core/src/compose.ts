@@ -1,5 +1,6 @@
 import { ConfigurationError, InstanceReporter, type Log, SampledLog, shareNextRun } from '@workspace-wallet/runtime'
 import { LabelledRegistries } from '@workspace-wallet/runtime/metrics-reader'
+import type { ClientBase } from 'pg'
 import type { Registry } from 'prom-client'
 import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
@@ -34,6 +35,7 @@ import { Shards } from './ledger/posting/shards.ts'
 import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { Placement } from './places/placement.ts'
 import { Places } from './places/places.ts'
 import { RefusalIntake } from './refusals/intake.ts'
 import type { Core, OpenedCore } from './trpc/context.ts'
@@ -163,13 +165,15 @@ function nameOfPlace(databaseUrl: string): string {
 }
 
 /** Opens a place. Its ledger has its own connections, one for each shard. */
-async function openPlace({ config, log, stopping }: Shared, databaseUrl: string): Promise<Core> {
-  const name = nameOfPlace(databaseUrl)
+async function openPlace({ config, log, stopping }: Shared, configuredUrl: string): Promise<Core> {
+  const name = nameOfPlace(configuredUrl)
   const { LEDGER_CHAIN_KEY: chainKey } = config
   const history = new DatabaseHistory(log)
-  const pooler = poolerOf(databaseUrl, config.DATABASE_POOLER_URL)
-  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : databaseUrl)
-  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, history, pooler })
+  const pooler = poolerOf(configuredUrl, config.DATABASE_POOLER_URL)
+  const placement = await Placement.find(configuredUrl, history, log)
+  const onOpened = (client: ClientBase) => placement.admit(client)
+  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : placement.url)
+  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, history, pooler, onOpened })
   const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
   const reads = await poolOf(orm)
   const accessReads = openPool(urlOf('reads'), { ...optionsOf('reads'), name: 'access', max: accessConnections })
@@ -184,7 +188,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const sessionPool = openPool(databaseUrl, { name: 'sessions', max: 1, chainKey, history })
+  const sessionPool = openPool(placement.url, { name: 'sessions', max: 1, chainKey, history, onOpened })
   // The sessions of a pooler have another role, which may not end those of the service.
   const others = pooler ? [] : [reads, listPool]
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })
@@ -213,7 +217,16 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const verifying = scheduleVerifications(
-    { databaseUrl, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
+    {
+      get databaseUrl() {
+        return placement.url
+      },
+      databaseWriters: config.DATABASE_WRITERS ?? null,
+      chainKey,
+      orm,
+      reads,
+      log,
+    },
     {
       everyMs: config.VERIFY_EVERY_MINUTES * 60_000,
       wholeEveryMs: config.VERIFY_WHOLE_EVERY_DAYS * 86_400_000,
@@ -225,6 +238,9 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const watching = Promise.all([
     foreignSessions.watch(closing.signal),
     ...watched.map(pools => history.watch(pools, closing.signal)),
+    placement.follow([sessionPool, reads, accessReads, listPool, ledgerPool], closing.signal, () =>
+      foreignSessions.forgetRole(),
+    ),
   ])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
@@ -255,7 +271,9 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const sampledLog = new SampledLog(log)
   return {
     name,
-    databaseUrl,
+    get databaseUrl() {
+      return placement.url
+    },
     orm,
     reads,
     accessReads,

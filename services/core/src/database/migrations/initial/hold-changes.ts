@@ -17,6 +17,7 @@ export const holdChanges = `
   declare
     found_count bigint;
     changed_holds bigint;
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set position = n.position, journal_head = n.journal_head, hold_count = n.hold_count, last_posted_at = n.at,
@@ -25,7 +26,7 @@ export const holdChanges = `
         journal_head bytea, hold_count bigint, mac bytea)
     cross join lateral (select row.ctid from {schema}.ledger row where row.workspace_id = n.workspace_id limit 1) found
     where l.ctid = found.ctid and l.status = 'OPEN' and l.mac = n.old_mac
-      and {schema}.is_now(n.at, l.last_posted_at)
+      and {schema}.is_now(n.at, l.last_posted_at, clock)
       and n.position = l.position + (
         select count(*) from jsonb_to_recordset(events) as e (workspace_id uuid) where e.workspace_id = n.workspace_id)
       and n.hold_count = l.hold_count + (

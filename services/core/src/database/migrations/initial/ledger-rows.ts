@@ -5,11 +5,11 @@
  */
 export const ledgerRows = `
   -- Whether a row may be written at this time: the present, or the time of the ledger's last change if the clock is behind it.
-  -- Nothing is written into the past, so past balances and statements are final.
-  create function is_now(at timestamptz, last_posted_at timestamptz) returns boolean language sql
-    set search_path = pg_catalog, pg_temp as $$
-    select at between greatest(last_posted_at, clock_timestamp() - interval '10 s')
-      and greatest(last_posted_at, clock_timestamp())
+  -- Nothing is written into the past, so past balances and statements are final. Citus takes only immutable functions in an
+  -- update, so the time of the clock is an argument.
+  create function is_now(at timestamptz, last_posted_at timestamptz, clock timestamptz) returns boolean language sql
+    immutable set search_path = pg_catalog, pg_temp as $$
+    select at between greatest(last_posted_at, clock - interval '10 s') and greatest(last_posted_at, clock)
   $$;
 
   -- Locks ledgers until the transaction ends, in one order everywhere.
@@ -34,7 +34,7 @@ export const ledgerRows = `
   create function open_ledger(workspace uuid, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    if {schema}.is_now(at, '-infinity') is not true then
+    if {schema}.is_now(at, '-infinity', clock_timestamp()) is not true then
       perform {schema}.refuse_write('a new ledger');
     end if;
     insert into {schema}.ledger (workspace_id, last_posted_at, revision, mac) values (workspace, at, 1, new_mac);
@@ -44,12 +44,14 @@ export const ledgerRows = `
   create function create_wallet(workspace uuid, wallet uuid, wallet_number bigint, wallet_biz_id text, wallet_name text,
     wallet_currency text, at timestamptz, new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set wallet_count = coalesce(wallet_number, l.wallet_count), last_posted_at = at, revision = l.revision + 1,
       mac = new_ledger_mac, position = case when entry is null then l.position else (entry ->> 'position')::bigint end,
       journal_head = case when entry is null then l.journal_head else (entry ->> 'mac')::bytea end
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at, clock)
       and (wallet_number is null) = (entry is null)
       and (wallet_number is null
         or wallet_number = l.wallet_count + 1 and (entry ->> 'position')::bigint = l.position + 1);
@@ -69,11 +71,13 @@ export const ledgerRows = `
   create function change_wallet_status(workspace uuid, wallet uuid, new_status text, new_frozen_by text, at timestamptz,
     new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac, position = (entry ->> 'position')::bigint,
       journal_head = (entry ->> 'mac')::bytea
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at, clock)
       and (entry ->> 'position')::bigint = l.position + 1;
     if not found then
       perform {schema}.refuse_write('a change of a wallet');
@@ -152,11 +156,13 @@ export const ledgerRows = `
   create function repair_ledger(workspace uuid, new_wallet_count bigint, new_order_count bigint, new_hold_count bigint,
     new_limit_count bigint, new_position bigint, new_journal_head bytea, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l set wallet_count = new_wallet_count, order_count = new_order_count,
       hold_count = new_hold_count, limit_count = new_limit_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
       revision = l.revision + 1, mac = new_mac
-    where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock_timestamp()
+    where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock
       and new_wallet_count = (select count(w.number) from {schema}.wallet w where w.workspace_id = workspace)
       and new_order_count = (
         select count(*) from {schema}.transfer t where t.workspace_id = workspace and t.type = 'TRANSFER')

@@ -40,6 +40,8 @@ export const posting = `
     source integer;
     target integer;
     is_order boolean;
+    clock timestamptz := clock_timestamp();
+    own_version xid := pg_current_xact_id_if_assigned()::xid;
   begin
     -- Subscripts and unnest read the same elements only of arrays with one dimension that begin at 1.
     if ('[1:' || cardinality(ledger_ids) || ']' = all (array[array_dims(ledger_ids), array_dims(ledger_versions),
@@ -67,8 +69,8 @@ export const posting = `
         where l.workspace_id = any (ledger_ids) order by l.workspace_id for no key update) l
       join unnest(ledger_ids, ledger_versions, old_ledger_macs, posted_at) with ordinality
         as n (workspace_id, version, mac, posted_at, place) using (workspace_id)
-    where l.status = 'OPEN' and l.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid) and l.mac = n.mac
-      and {schema}.is_now(n.posted_at, l.last_posted_at);
+    where l.status = 'OPEN' and l.xmin = coalesce(n.version, own_version) and l.mac = n.mac
+      and {schema}.is_now(n.posted_at, l.last_posted_at, clock);
     if found_count is distinct from cardinality(ledger_ids) or clock_timestamp() > not_after then
       if not_after is not null then
         return;
@@ -86,7 +88,7 @@ export const posting = `
       cross join lateral (select row.ctid from {schema}.wallet row
         where row.workspace_id = ledger_ids[n.ledger] and row.id between n.id and n.id order by row.id limit 1) found
       where w.ctid = found.ctid and w.mac = n.old_mac and w.status = 'ACTIVE'
-        and w.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid)
+        and w.xmin = coalesce(n.version, own_version)
       returning n.place, w.kind, w.currency, old.balance, old.sequence, old.order_count, old.head)
     select count(*), array_agg(kind order by place), array_agg(currency order by place), array_agg(balance order by place),
       array_agg(sequence order by place), array_agg(order_count order by place), array_agg(head order by place)
@@ -197,6 +199,8 @@ export const posting = `
     out now timestamptz, out version xid) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   #variable_conflict use_variable
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     perform set_config('application_name', name, true);
     update {schema}.ledger l
@@ -205,8 +209,7 @@ export const posting = `
     where l.workspace_id = workspace and l.status = 'OPEN' and l.xmin = ledger_version and l.mac = old_ledger_mac
       and l.order_count + 1 = ledger_orders and l.position + 1 = ledger_position
       -- As in is_now, which PostgreSQL cannot inline.
-      and posted_at between greatest(l.last_posted_at, clock_timestamp() - interval '10 s')
-        and greatest(l.last_posted_at, clock_timestamp());
+      and posted_at between greatest(l.last_posted_at, clock - interval '10 s') and greatest(l.last_posted_at, clock);
     if not found then
       return;
     end if;
