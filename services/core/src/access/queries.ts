@@ -90,10 +90,10 @@ export async function findAccessChanges(
 
 const markUsedStatement = statement(
   'mark-keys-used',
-  `update api_key k set last_used_at = used.at
-   from (
+  `with used as materialized (
      select given.id, least(given.at, now()) as at, least(given.at, now()) - interval '1 minute' as minute_before
-     from unnest($1::uuid[], $2::timestamptz[]) as given (id, at)) used
+     from unnest($1::uuid[], $2::timestamptz[]) as given (id, at))
+   update api_key k set last_used_at = used.at from used
    where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.minute_before)`,
 )
 

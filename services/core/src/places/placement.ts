@@ -177,5 +177,8 @@ function urlAt(configuredUrl: string, { host, port }: Node): string {
   const url = new URL(configuredUrl)
   url.host = host.includes(':') ? `[${host}]` : host
   url.port = String(port)
+  // Citus cannot make the plan of some statements for any value.
+  const options = url.searchParams.get('options') ?? ''
+  url.searchParams.set('options', `${options} -c plan_cache_mode=auto`.trim())
   return url.href
 }

@@ -95,19 +95,21 @@ export const ledgerRows = `
   -- An event that has led to the status of the wallet.
   create function append_wallet_event(workspace uuid, wallet uuid, at timestamptz, entry jsonb) returns void
     language plpgsql set search_path = pg_catalog, pg_temp as $$
+  declare
+    reached text;
+    orders bigint;
   begin
-    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
-        client_address, created_at, mac)
-      select workspace, j.position, l.order_count, j.id, j.type, wallet, w.status, j.actor, j.request_id, j.client_address,
-        at, j.mac
-      from jsonb_to_record(entry) as j (position bigint, id uuid, type text, actor text, request_id text,
-          client_address text, mac bytea), {schema}.ledger l, {schema}.wallet w
-      where l.workspace_id = workspace and w.workspace_id = workspace and w.id = wallet
-        and (j.type, w.status) in (('wallet.created', 'ACTIVE'), ('wallet.frozen', 'FROZEN'), ('wallet.unfrozen', 'ACTIVE'),
-          ('wallet.closed', 'CLOSED'));
-    if not found then
+    select w.status into reached from {schema}.wallet w where w.workspace_id = workspace and w.id = wallet;
+    select l.order_count into orders from {schema}.ledger l where l.workspace_id = workspace;
+    if ((entry ->> 'type', reached) in (('wallet.created', 'ACTIVE'), ('wallet.frozen', 'FROZEN'), ('wallet.unfrozen', 'ACTIVE'),
+      ('wallet.closed', 'CLOSED')) and orders is not null) is not true
+    then
       perform {schema}.refuse_write('an event of a wallet');
     end if;
+    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
+        client_address, created_at, mac)
+      values (workspace, (entry ->> 'position')::bigint, orders, (entry ->> 'id')::uuid, entry ->> 'type', wallet, reached,
+        entry ->> 'actor', entry ->> 'request_id', entry ->> 'client_address', at, (entry ->> 'mac')::bytea);
   end $$;
 
   -- A ledger is halted, opened again, or closed. That of a deleted workspace stays closed; core halts one that somebody else has
