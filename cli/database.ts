@@ -11,7 +11,7 @@ import { connect, query } from './processes/database.ts'
 const migrateScript = fileURLToPath(new URL('../services/core/src/migrate.ts', import.meta.url))
 
 const bucketFlag = { value: 'SCHEMA', help: 'the bucket, such as bucket_1', required: true, parse: anyText } as const
-const json = { help: 'print one JSON object' } as const
+const placementFlags = { json: { help: 'print one JSON object' } } as const
 
 const program = createGroup('npm run database --', 'create, list and move the buckets of a Citus cluster', [
   createCommand({
@@ -27,7 +27,7 @@ const program = createGroup('npm run database --', 'create, list and move the bu
   createCommand({
     name: 'placement',
     help: 'list the buckets, the worker of each, and its size',
-    flags: { json },
+    flags: placementFlags,
     examples: ['', '--json'],
     run: printPlacement,
   }),
@@ -135,7 +135,7 @@ async function readPlacement(url: string): Promise<Bucket[]> {
   return rows as Bucket[]
 }
 
-async function printPlacement({ json }: Values<{ json: typeof json }>): Promise<void> {
+async function printPlacement({ json }: Values<typeof placementFlags>): Promise<void> {
   const url = ownerUrl()
   await requireCoordinator(url)
   const buckets = await readPlacement(url)
