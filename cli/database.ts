@@ -150,8 +150,31 @@ async function move(bucket: string, { host, port }: { host: string; port: number
   const placed = (await readPlacement(url)).find(each => each.bucket === bucket)
   if (!placed) throw new Error(`There is no bucket ${bucket}: see npm run database -- placement.`)
   if (placed.worker === `${host}:${port}`) return console.log(`${bucket} is on ${placed.worker} already.`)
+  await raiseSequences(url, bucket, { host, port })
   await query(url, `select citus_schema_move($1::regnamespace, $2, $3, 'force_logical')`, [bucket, host, port])
   console.log(`${bucket} has moved from ${placed.worker} to ${host}:${port}.`)
+}
+
+/** More rows than are added to a table while its bucket moves. */
+const margin = 10_000_000
+
+/**
+ * Makes the numbers that the worker gives to new rows continue those of the bucket: Citus gives each worker numbers of its own, so later
+ * rows could have lower ones, and lists are in the order of numbers.
+ */
+async function raiseSequences(url: string, bucket: string, { host, port }: { host: string; port: number }): Promise<void> {
+  const worker = await connect(Object.assign(new URL(url), { host: `${host}:${port}` }).href)
+  try {
+    // For statements on this worker only.
+    await worker.query('set citus.enable_ddl_propagation = off')
+    for (const name of ['audit', 'refusal']) {
+      const sequence = `${bucket}.${name}_id_seq`
+      const { rows } = await worker.query(`select coalesce(max(id), 0) + ${margin} as next from ${bucket}.${name}`)
+      await worker.query(`alter sequence ${sequence} minvalue 1 maxvalue ${Number.MAX_SAFE_INTEGER} restart ${rows[0].next}`)
+    }
+  } finally {
+    await worker.end()
+  }
 }
 
 function parseAddress(text: string): { host: string; port: number } {

@@ -1,10 +1,14 @@
 /** Requests of every kind, each once, to a workspace in each of the first two places. */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { retryUnavailable } from '../../cli/processes/retry.ts'
 import { send } from '../chaos/call.ts'
 import type { Testbed } from '../chaos/testbed.ts'
 import { makeTenant } from '../chaos/traffic.ts'
 
 const timeoutMs = 15_000
+/** Of a request that is not served now. */
+const attempts = 10
 
 /** @returns what failed */
 export async function checkFeatures(testbed: Testbed): Promise<string[]> {
@@ -15,17 +19,21 @@ export async function checkFeatures(testbed: Testbed): Promise<string[]> {
 
 async function checkPlace({ admin, gatewayUrls }: Testbed, place: number): Promise<string[]> {
   const failed: string[] = []
-  const tenant = await makeTenant(admin, place)
+  const tenant = await retryUnavailable(() => makeTenant(admin, place))
   const { workspaceId, signers } = tenant
   const [x, y, z] = tenant.wallets.map(({ walletId }) => walletId) as [string, string, string]
   const call = async (method: 'GET' | 'POST', target: string, body?: object) => {
-    const answer = await send(signers[0]!, gatewayUrls[0]!, method, `/api/v1/${target}`, timeoutMs, body)
+    let answer = await send(signers[0]!, gatewayUrls[0]!, method, `/api/v1/${target}`, timeoutMs, body)
+    for (let attempt = 1; attempt < attempts && answer.kind === 'answer' && answer.code === 'S002'; attempt++) {
+      await sleep(answer.retryAfterMs)
+      answer = await send(signers[0]!, gatewayUrls[0]!, method, `/api/v1/${target}`, timeoutMs, body)
+    }
     if (answer.kind === 'answer' && answer.code === '2000') return answer.data
     failed.push(`place ${place}: ${method} ${target} was answered with ${JSON.stringify(answer)}`)
     return null
   }
   const attempt = async (what: string, act: () => Promise<unknown>) => {
-    await act().catch(error => failed.push(`place ${place}: ${what} failed: ${error.message}`))
+    await retryUnavailable(act).catch(error => failed.push(`place ${place}: ${what} failed: ${error.message}`))
   }
   const order = (amount: string, more: object = {}) => ({
     bizId: randomUUID(),

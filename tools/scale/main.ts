@@ -8,11 +8,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { checkpointLines, verifyLedger } from '@workspace-wallet/core-client'
 import { table } from '../../cli/admin/table.ts'
+import { parseCount } from '../../cli/admin/values.ts'
 import { anyText, type Values } from '../../cli/command-line/flags.ts'
 import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { createCitusDatabase, dropCitusDatabase } from '../../cli/processes/citus.ts'
 import { query } from '../../cli/processes/database.ts'
 import { Random } from '../../cli/processes/random.ts'
+import { retryUnavailable } from '../../cli/processes/retry.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
 import { accountFor } from '../chaos/accounting.ts'
 import type { Discrepancies } from '../chaos/reconcile.ts'
@@ -23,7 +25,6 @@ import { makeTenant, Traffic } from '../chaos/traffic.ts'
 import { checkFeatures } from './features.ts'
 import { verifyDump } from './dump.ts'
 
-const buckets = 4
 const databaseProgram = fileURLToPath(new URL('../../cli/database.ts', import.meta.url))
 const run = promisify(execFile)
 const say = sayWithin('scale')
@@ -40,6 +41,7 @@ const flags = {
     parse: anyText,
   },
   dump: { value: 'PROGRAM', help: 'pg_dump of PostgreSQL 18; without it, no bucket is restored into PostgreSQL', parse: anyText },
+  buckets: { value: 'N', help: 'how many buckets to create, two or more', default: '4', parse: parseCount },
   pause: { value: 'MS', help: 'longest pause of each of the 48 clients between two tasks', default: '20', parse: Number },
   keep: { help: 'keep the database afterwards' },
 } as const
@@ -48,7 +50,7 @@ const flags = {
 type Fault = { what: string; inject(): Promise<void>; mayAnswer?: string[] }
 type Seen = { what: string; seconds: string; noAnswer: string; answers: string }
 
-async function runScale({ coordinator, restart, dump, pause, keep }: Values<typeof flags>): Promise<void> {
+async function runScale({ coordinator, restart, dump, buckets, pause, keep }: Values<typeof flags>): Promise<void> {
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => interrupted.abort(new Error('the run was interrupted')))
@@ -68,7 +70,7 @@ async function runScale({ coordinator, restart, dump, pause, keep }: Values<type
   let isSound = false
   try {
     const cluster = { url, workers, restart, database }
-    const discrepancies = await exercise(testbed, cluster, pause)
+    const discrepancies = await exercise(testbed, cluster, { buckets, pauseMs: pause })
     if (dump) {
       say('restoring the dump of a bucket into PostgreSQL')
       discrepancies.unexplained.push(...(await verifyDump(testbed, { url, schema: 'bucket_1', program: dump })))
@@ -96,10 +98,14 @@ type Cluster = {
   database(...args: string[]): Promise<string>
 }
 
-async function exercise(testbed: Testbed, cluster: Cluster, pauseMs: number): Promise<Discrepancies> {
+async function exercise(
+  testbed: Testbed,
+  cluster: Cluster,
+  { buckets, pauseMs }: { buckets: number; pauseMs: number },
+): Promise<Discrepancies> {
   say('features')
   const failed = await checkFeatures(testbed)
-  const tenants = await Promise.all(Array.from({ length: buckets }, (_, place) => makeTenant(testbed.admin, place)))
+  const tenants = await Promise.all(Array.from({ length: buckets }, (_, place) => retryUnavailable(() => makeTenant(testbed.admin, place))))
   const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(1), pauseMs)
   await untilServed(testbed, traffic, async () => true)
   traffic.start()
