@@ -129,8 +129,9 @@ async function migrate(owner: string, service: string): Promise<void> {
 async function readPlacement(url: string): Promise<Bucket[]> {
   const rows = await query(
     url,
-    `select schema_name::text as bucket, nodename || ':' || nodeport as worker, sum(shard_size)::float8 as bytes
-     from citus_shards where schema_name is not null group by 1, 2 order by 1`,
+    `select n.nspname as bucket, nodename || ':' || nodeport as worker, sum(shard_size)::float8 as bytes
+     from citus_shards join pg_class c on c.oid = table_name join pg_namespace n on n.oid = c.relnamespace
+     where n.oid in (select schemaid::oid from pg_dist_schema) group by 1, 2 order by 1`,
   )
   return rows as Bucket[]
 }

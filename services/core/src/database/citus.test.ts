@@ -61,8 +61,8 @@ const brokenBy = (sql: string) => {
 /** The statements of the functions that the migrations create. */
 function functionStatements(): [string, string][] {
   const texts: string[] = []
-  const migration = new (initialMigration(sql => sql.replaceAll('{schema}', 'bucket_1')))({} as never, {} as never)
-  migration.addSql = sql => void texts.push(String(sql))
+  const migration = new (initialMigration(sql => sql))({} as never, {} as never)
+  Object.assign(migration, { addSql: (sql: string) => texts.push(sql) })
   void migration.up()
   return texts.flatMap(text => {
     const [, name, body] = /create function (\w+).*?\$\$(.*)\$\$/s.exec(text) ?? []

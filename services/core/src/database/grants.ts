@@ -57,7 +57,8 @@ export function grants(role: string, database: string, schema: string): string[]
     `grant execute on function oldest_transaction_start, replication_state to ${role}`,
 
     // Store refused calls, and remove old ones. They decide nothing.
-    `grant insert, delete on refusal to ${role}`,
+    `grant insert (at, gateway, method, route, code, step, detail, api_key, address, request_id, is_signed), delete
+       on refusal to ${role}`,
 
     // Store what instances report about themselves, and remove those that are gone. They decide nothing.
     `grant insert, update (seen_at, version, fault, waiting, unhealthy_cores), delete on instance to ${role}`,

@@ -5,6 +5,7 @@ import { movedAway } from '../database/errors.ts'
 import type { DatabaseHistory } from '../database/history.ts'
 import { schemaOf } from '../database/schema.ts'
 import { startupOf } from '../database/session-settings.ts'
+import { type Queryable, run, statement } from '../database/statement.ts'
 
 /** How often core looks where Citus has a schema. Until it has seen a move, statements go through the former node. */
 const intervalMs = 2_000
@@ -16,12 +17,14 @@ const undefinedTable = '42P01'
  * The node of Citus that has a schema. All nodes know it. Without Citus, the tables do not exist; without a row, the schema is not
  * distributed.
  */
-const findNodeText = `
-  select n.nodename as host, n.nodeport as port
-  from pg_catalog.pg_dist_shard s
-    join pg_catalog.pg_dist_placement p on p.shardid = s.shardid
-    join pg_catalog.pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
-  where s.logicalrelid = to_regclass($1)::oid`
+const findNodeStatement = statement<Node>(
+  'find-node',
+  `select n.nodename as host, n.nodeport as port
+   from pg_catalog.pg_dist_shard s
+     join pg_catalog.pg_dist_placement p on p.shardid = s.shardid
+     join pg_catalog.pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+   where s.logicalrelid = to_regclass($1)::oid`,
+)
 
 type Node = { host: string; port: number }
 
@@ -102,10 +105,8 @@ export class Placement {
 
   async #lookOnce(): Promise<void> {
     // The node that has the place answers also while the one of the URL does not, and the other way round.
-    const node = await ask(this.#url).catch(error => {
-      if (this.#url === this.#configuredUrl) throw error
-      return ask(this.#configuredUrl)
-    })
+    const [pool] = this.#pools
+    const node = await findNode(pool!, this.#url).catch(() => ask(this.#configuredUrl))
     const before = this.#isDistributed
     if (node && before === null) for (const pool of this.#pools) this.#watchReleases(pool)
     this.#isDistributed = node !== null
@@ -144,17 +145,19 @@ async function closeIdle(pool: Pool): Promise<void> {
   for (let left = pool.idleCount; left > 0 && pool.idleCount > 0; left--) (await pool.connect()).release()
 }
 
+function ask(url: string): Promise<Node | null> {
+  return withClient(url, client => findNode(client, url))
+}
+
 /** @returns null without Citus, and for a schema that is not distributed */
-async function ask(url: string): Promise<Node | null> {
-  return withClient(url, async client => {
-    try {
-      const { rows } = await client.query<Node>(findNodeText, [`${schemaOf(url)}.ledger`])
-      return rows[0] ?? null
-    } catch (error) {
-      if ((error as { code?: unknown }).code === undefinedTable) return null
-      throw error
-    }
-  })
+async function findNode(db: Queryable, url: string): Promise<Node | null> {
+  try {
+    const [node] = await run(db, findNodeStatement, [`${schemaOf(url)}.ledger`])
+    return node ?? null
+  } catch (error) {
+    if ((error as { code?: unknown }).code === undefinedTable) return null
+    throw error
+  }
 }
 
 async function withClient<Result>(url: string, action: (client: Client) => Promise<Result>): Promise<Result> {

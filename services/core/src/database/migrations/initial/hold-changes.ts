@@ -18,6 +18,7 @@ export const holdChanges = `
     found_count bigint;
     changed_holds bigint;
     changes jsonb;
+    entries jsonb;
     clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
@@ -90,21 +91,21 @@ export const holdChanges = `
       perform {schema}.refuse_write('a change of holds');
     end if;
 
-    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, hold_id, captured, remaining,
-        status, actor, request_id, client_address, created_at, mac)
-      select e.workspace_id, e.position, l.order_count, e.id, e.type, h.wallet_id, h.id, e.captured, e.remaining, e.status,
-        e.actor, e.request_id, e.client_address, l.last_posted_at, e.mac
-      from (
-          select entry.*, count(*) over (partition by entry.workspace_id)
-            - row_number() over (partition by entry.workspace_id order by entry.position) as later
-          from jsonb_array_elements(events) as given (event), jsonb_populate_record(null::{schema}.journal, given.event) entry) e
-        cross join lateral (
-          select * from {schema}.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
-          limit 1) l
-        cross join lateral (
-          select * from {schema}.hold row
-          where row.workspace_id = e.workspace_id and row.id between e.hold_id and e.hold_id order by row.id limit 1) h
-      where e.type like 'hold.%';
+    select coalesce(jsonb_agg(e.event || jsonb_build_object('order_count', l.order_count, 'wallet_id', h.wallet_id,
+      'created_at', l.last_posted_at)), '[]') into entries
+    from (
+        select given.event, n.workspace_id, n.position, n.hold_id, count(*) over (partition by n.workspace_id)
+          - row_number() over (partition by n.workspace_id order by n.position) as later
+        from jsonb_array_elements(events) as given (event), jsonb_populate_record(null::{schema}.journal, given.event) n
+        where n.type like 'hold.%') e
+      cross join lateral (
+        select * from {schema}.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
+        limit 1) l
+      cross join lateral (
+        select * from {schema}.hold row
+        where row.workspace_id = e.workspace_id and row.id between e.hold_id and e.hold_id order by row.id limit 1) h;
+    insert into {schema}.journal
+      select n.* from jsonb_array_elements(entries) as given (entry), jsonb_populate_record(null::{schema}.journal, given.entry) n;
     get diagnostics found_count = row_count;
     if found_count <> jsonb_array_length(events) then
       perform {schema}.refuse_write('an event of a hold');
