@@ -112,8 +112,13 @@ async function exercise(
   const tails = tenants.map(tenant => new Tail(tenant, traffic))
   const seen: Seen[] = []
   const unexplained: string[] = [...failed]
-  for (const fault of await faultsOf(cluster)) {
-    const [figures, ...unexpected] = await observe(testbed, traffic, fault)
+  for (const fault of faultsOf(cluster)) {
+    const observed = await observe(testbed, traffic, fault).catch(error => `${fault.what}: ${error.message}`)
+    if (typeof observed === 'string') {
+      unexplained.push(observed)
+      break
+    }
+    const [figures, ...unexpected] = observed
     seen.push(figures)
     unexplained.push(...unexpected)
   }
@@ -158,7 +163,7 @@ async function observe(
   ]
 }
 
-async function faultsOf({ url, workers, restart, database }: Cluster): Promise<Fault[]> {
+function faultsOf({ url, workers, restart, database }: Cluster): Fault[] {
   const move = (bucket: string, what: string): Fault => ({
     what,
     async inject() {
