@@ -21,7 +21,8 @@ const program = createGroup('npm run database --', 'create, list and move the bu
       buckets: { value: 'N', help: 'how many buckets there are afterwards', required: true, parse: parseCount },
     },
     examples: ['--buckets 8'],
-    notes: 'Buckets that exist are migrated, and none is removed. It also runs the migration step of a new version, in all buckets.',
+    notes:
+      'Buckets that exist are migrated, and none is removed. It also runs the migration step of a new version, in all buckets.',
     run: ({ buckets }) => distribute(buckets),
   }),
   createCommand({
@@ -60,7 +61,8 @@ function ownerUrl(): string {
 
 function variable(name: string): string {
   const value = process.env[name]
-  if (value === undefined || !URL.canParse(value)) throw new UsageError(`${name} must be set to the URL of the coordinator.`)
+  if (value === undefined || !URL.canParse(value))
+    throw new UsageError(`${name} must be set to the URL of the coordinator.`)
   return value
 }
 
@@ -83,7 +85,8 @@ async function requireCoordinator(url: string): Promise<void> {
       'This database has no Citus: a single PostgreSQL needs no buckets, and several ones are places of DATABASE_URLS (docs/scale.md).',
     )
   const [node] = await query(url, 'select citus_is_coordinator() as "isCoordinator"')
-  if (!node!.isCoordinator) throw new Error('MIGRATION_DATABASE_URL leads to a worker: give it the address of the coordinator.')
+  if (!node!.isCoordinator)
+    throw new Error('MIGRATION_DATABASE_URL leads to a worker: give it the address of the coordinator.')
 }
 
 /** Creates the schemas that are missing, and runs the migration step in all of them. */
@@ -163,7 +166,11 @@ const margin = 10_000_000
  * Makes the numbers that the worker gives to new rows continue those of the bucket: Citus gives each worker numbers of its own, so later
  * rows could have lower ones, and lists are in the order of numbers.
  */
-async function raiseSequences(url: string, bucket: string, { host, port }: { host: string; port: number }): Promise<void> {
+async function raiseSequences(
+  url: string,
+  bucket: string,
+  { host, port }: { host: string; port: number },
+): Promise<void> {
   const worker = await connect(Object.assign(new URL(url), { host: `${host}:${port}` }).href)
   try {
     // For statements on this worker only.
@@ -171,7 +178,9 @@ async function raiseSequences(url: string, bucket: string, { host, port }: { hos
     for (const name of ['audit', 'refusal']) {
       const sequence = `${bucket}.${name}_id_seq`
       const { rows } = await worker.query(`select coalesce(max(id), 0) + ${margin} as next from ${bucket}.${name}`)
-      await worker.query(`alter sequence ${sequence} minvalue 1 maxvalue ${Number.MAX_SAFE_INTEGER} restart ${rows[0].next}`)
+      await worker.query(
+        `alter sequence ${sequence} minvalue 1 maxvalue ${Number.MAX_SAFE_INTEGER} restart ${rows[0].next}`,
+      )
     }
   } finally {
     await worker.end()

@@ -6,7 +6,10 @@ const at = (url: string, changes: { host?: string; pathname?: string }) => Objec
 
 /** The nodes of a cluster, the coordinator first. @param url a superuser's, of a database of the coordinator that has Citus */
 async function nodesOf(url: string): Promise<{ name: string; port: number }[]> {
-  const rows = await query(url, `select nodename as name, nodeport as port from pg_dist_node where noderole = 'primary' order by groupid`)
+  const rows = await query(
+    url,
+    `select nodename as name, nodeport as port from pg_dist_node where noderole = 'primary' order by groupid`,
+  )
   return rows as { name: string; port: number }[]
 }
 
@@ -29,5 +32,8 @@ export async function createCitusDatabase(url: string, name: string): Promise<{ 
 /** @param url of another database of the coordinator */
 export async function dropCitusDatabase(url: string, name: string): Promise<void> {
   for (const { name: host, port } of await nodesOf(url))
-    await query(at(url, { host: `${host}:${port}`, pathname: '/postgres' }), `drop database if exists ${name} with (force)`)
+    await query(
+      at(url, { host: `${host}:${port}`, pathname: '/postgres' }),
+      `drop database if exists ${name} with (force)`,
+    )
 }

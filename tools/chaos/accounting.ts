@@ -3,7 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../cli/processes/in-parallel.ts'
 import { nameOf } from './commands.ts'
 import type { Deliveries } from './deliveries.ts'
-import { type Balance, type Discrepancies, type Found, type ListedHold, type ListedOrder, reconcile } from './reconcile.ts'
+import {
+  type Balance,
+  type Discrepancies,
+  type Found,
+  type ListedHold,
+  type ListedOrder,
+  reconcile,
+} from './reconcile.ts'
 import type { Tail } from './tail.ts'
 import type { Testbed } from './testbed.ts'
 import { idsOf, type Sent, type Tenant, type Traffic } from './traffic.ts'

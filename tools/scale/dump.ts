@@ -18,12 +18,22 @@ type Dump = { url: string; schema: string; program: string }
 /** @returns violations */
 export async function verifyDump(testbed: Testbed, { url, schema, program }: Dump): Promise<string[]> {
   // The coordinator reads the tables on their worker. INSERTs need no psql.
-  const { stdout } = await promisify(execFile)(program, ['--schema', schema, '--inserts', '--rows-per-insert', '1000', url], {
-    maxBuffer: 2 ** 30,
-  })
+  const { stdout } = await promisify(execFile)(
+    program,
+    ['--schema', schema, '--inserts', '--rows-per-insert', '1000', url],
+    {
+      maxBuffer: 2 ** 30,
+    },
+  )
   const sql = stdout.replaceAll(/^\\.*$/gm, '')
   const dataDir = join(testbed.directory, 'restored')
-  const postgres = await startPostgres({ dataDir, port: 0, durable: false, superuserPassword, removeWhenStopped: [dataDir] })
+  const postgres = await startPostgres({
+    dataDir,
+    port: 0,
+    durable: false,
+    superuserPassword,
+    removeWhenStopped: [dataDir],
+  })
   try {
     await query(postgres.url('postgres'), `create role wallet_service login password 'wallet_service'`)
     await query(postgres.url('postgres'), sql)

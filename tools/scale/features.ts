@@ -60,7 +60,13 @@ async function checkPlace({ admin, gatewayUrls }: Testbed, place: number): Promi
   await call('POST', 'hold/command/release', { holdId: held?.holdId })
   await call('POST', 'hold/command/create', { ...hold, bizId: randomUUID(), expiresInSeconds: 1 })
   await attempt('a limit', () =>
-    admin.limits.set.mutate({ workspaceId, subject: { walletId: x }, currency: 'USD', perDay: '100000', perTransfer: '1000' }),
+    admin.limits.set.mutate({
+      workspaceId,
+      subject: { walletId: x },
+      currency: 'USD',
+      perDay: '100000',
+      perTransfer: '1000',
+    }),
   )
   await call('POST', 'transfer/command/create', order('2'))
   const now = new Date(Date.now() - 1_000).toISOString()

@@ -22,8 +22,8 @@ import { untilServed } from '../chaos/recovery.ts'
 import { Tail } from '../chaos/tail.ts'
 import { startTestbed, type Testbed } from '../chaos/testbed.ts'
 import { makeTenant, Traffic } from '../chaos/traffic.ts'
-import { checkFeatures } from './features.ts'
 import { verifyDump } from './dump.ts'
+import { checkFeatures } from './features.ts'
 
 const databaseProgram = fileURLToPath(new URL('../../cli/database.ts', import.meta.url))
 const run = promisify(execFile)
@@ -34,15 +34,29 @@ const loadMs = 5_000
 const expectedCodes = ['2000', 'T002', 'S002', 'no answer']
 
 const flags = {
-  coordinator: { value: 'URL', help: 'a database of the coordinator that has Citus, as a superuser', required: true, parse: anyText },
+  coordinator: {
+    value: 'URL',
+    help: 'a database of the coordinator that has Citus, as a superuser',
+    required: true,
+    parse: anyText,
+  },
   restart: {
     value: 'PROGRAM',
     help: 'a program that starts the node again whose HOST:PORT it gets; without it, no node is killed',
     parse: anyText,
   },
-  dump: { value: 'PROGRAM', help: 'pg_dump of PostgreSQL 18; without it, no bucket is restored into PostgreSQL', parse: anyText },
+  dump: {
+    value: 'PROGRAM',
+    help: 'pg_dump of PostgreSQL 18; without it, no bucket is restored into PostgreSQL',
+    parse: anyText,
+  },
   buckets: { value: 'N', help: 'how many buckets to create, two or more', default: '4', parse: parseCount },
-  pause: { value: 'MS', help: 'longest pause of each of the 48 clients between two tasks', default: '20', parse: Number },
+  pause: {
+    value: 'MS',
+    help: 'longest pause of each of the 48 clients between two tasks',
+    default: '20',
+    parse: Number,
+  },
   keep: { help: 'keep the database afterwards' },
 } as const
 
@@ -105,7 +119,9 @@ async function exercise(
 ): Promise<Discrepancies> {
   say('features')
   const failed = await checkFeatures(testbed)
-  const tenants = await Promise.all(Array.from({ length: buckets }, (_, place) => retryUnavailable(() => makeTenant(testbed.admin, place))))
+  const tenants = await Promise.all(
+    Array.from({ length: buckets }, (_, place) => retryUnavailable(() => makeTenant(testbed.admin, place))),
+  )
   const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(1), pauseMs)
   await untilServed(testbed, traffic, async () => true)
   traffic.start()
@@ -131,7 +147,9 @@ async function exercise(
   const checkpoint = []
   for await (const line of checkpointLines(testbed.admin)) checkpoint.push(line)
   console.log(table(['what', 'seconds', 'no answer for', 'answers'], seen.map(Object.values)))
-  console.log(`${traffic.acknowledged} commands acknowledged, ${flows} flows verified, a checkpoint of ${checkpoint.length} lines`)
+  console.log(
+    `${traffic.acknowledged} commands acknowledged, ${flows} flows verified, a checkpoint of ${checkpoint.length} lines`,
+  )
   found.unexplained.push(...unexplained, ...violations.map(each => JSON.stringify(each)))
   return found
 }
@@ -167,7 +185,9 @@ function faultsOf({ url, workers, restart, database }: Cluster): Fault[] {
   const move = (bucket: string, what: string): Fault => ({
     what,
     async inject() {
-      const placement = JSON.parse(await database('placement', '--json')) as { buckets: { bucket: string; worker: string }[] }
+      const placement = JSON.parse(await database('placement', '--json')) as {
+        buckets: { bucket: string; worker: string }[]
+      }
       const from = placement.buckets.find(each => each.bucket === bucket)!.worker
       await database('move', '--bucket', bucket, '--to', workers.find(each => each !== from)!)
     },
@@ -183,7 +203,11 @@ function faultsOf({ url, workers, restart, database }: Cluster): Fault[] {
       await run(restart!, [node])
     },
   })
-  const moves = [move('bucket_1', 'a bucket moves'), move('bucket_1', 'it moves back'), move('bucket_2', 'another bucket moves')]
+  const moves = [
+    move('bucket_1', 'a bucket moves'),
+    move('bucket_1', 'it moves back'),
+    move('bucket_2', 'another bucket moves'),
+  ]
   if (!restart) return moves
   return [
     ...moves,

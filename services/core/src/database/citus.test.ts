@@ -11,7 +11,9 @@ import { statements } from './statement.ts'
 type Rule = { why: string; breaks: (sql: string) => boolean }
 
 const volatile = /\b(clock_timestamp|timeofday|random|gen_random_uuid|nextval|set_config|pg_current_xact_id)\(/
-const mutable = new RegExp(`${volatile.source}|\\b(now|statement_timestamp|transaction_timestamp|pg_current_xact_id_if_assigned)\\(`)
+const mutable = new RegExp(
+  `${volatile.source}|\\b(now|statement_timestamp|transaction_timestamp|pg_current_xact_id_if_assigned)\\(`,
+)
 
 /** From each of these words to the end of the statement, or of the parentheses around it. */
 function from(word: RegExp, sql: string): string[] {
@@ -40,8 +42,8 @@ const rules: Rule[] = [
     why: 'CASE and COALESCE of UPDATE and DELETE call immutable functions only: compute the value in a materialized CTE',
     breaks: sql =>
       modifications(sql).some(text =>
-        [...from(/\bcase\b/, text).map(each => each.split(/\bend\b/)[0]!), ...from(/(?<=\bcoalesce\()/, text)].some(each =>
-          mutable.test(each),
+        [...from(/\bcase\b/, text).map(each => each.split(/\bend\b/)[0]!), ...from(/(?<=\bcoalesce\()/, text)].some(
+          each => mutable.test(each),
         ),
       ),
   },

@@ -3,7 +3,15 @@ import { inSchema } from '../../../database/schema.ts'
 import type { Findings } from '../findings/findings.ts'
 import { readAdditions } from './additions.ts'
 import { digestOfBuiltins } from './builtins.ts'
-import { expectedCitus, expectedOfShards, nameOfCitus, readCitusFunctions, readShardSuffixes, separateShards, summarizeCitus } from './citus.ts'
+import {
+  expectedCitus,
+  expectedOfShards,
+  nameOfCitus,
+  readCitusFunctions,
+  readShardSuffixes,
+  separateShards,
+  summarizeCitus,
+} from './citus.ts'
 import { grantQueries, objectQueries, settingQueries } from './definitions.ts'
 import expectedCatalog from './expected-catalog.json' with { type: 'json' }
 import type { Reader } from './reader.ts'

@@ -44,7 +44,10 @@ describe('in a bucket of Citus', () => {
   test.each([
     ['a disabled trigger of a shard', { [trigger]: `${found[trigger]}, enabled D` }],
     ['a trigger of a shard alone', { [`${trigger.replace('immutable', 'mine')}`]: 'CREATE TRIGGER' }],
-    ['a second shard of a table', { 'relation {schema}.ledger_102008': 'table', 'relation {schema}.ledger_102009': 'table' }],
+    [
+      'a second shard of a table',
+      { 'relation {schema}.ledger_102008': 'table', 'relation {schema}.ledger_102009': 'table' },
+    ],
   ])('%s differs', (_, planted) => {
     expect(separateShards({ ...found, ...planted }, suffixes).shards).not.toEqual(expectedOfShards(expected))
   })

@@ -26,7 +26,9 @@ export async function summarizeCitus(
   const objects = Object.keys(additions).filter(isOfCitus)
   if (!objects.some(isMember)) return additions
   const others = Object.fromEntries(Object.entries(additions).filter(([object]) => !isOfCitus(object)))
-  const digest = createHash('sha256').update(JSON.stringify([objects.sort(), await readFunctions(snapshot)])).digest('hex')
+  const digest = createHash('sha256')
+    .update(JSON.stringify([objects.sort(), await readFunctions(snapshot)]))
+    .digest('hex')
   return { ...others, [nameOfCitus]: digest }
 }
 
@@ -55,13 +57,15 @@ async function readFunctions(snapshot: Reader): Promise<string[]> {
        (select pg_catalog.string_agg(x.privilege_type, ',') from pg_catalog.aclexplode(proacl) x where x.grantee = 0::oid), proacl is null
      from pg_catalog.pg_proc`,
   )
-  return functions
-    .filter(([oid]) => members.has(oid!))
-    // Types of Citus itself, and PL/pgSQL, have other OIDs in each database.
-    .map(([, name, types, language, ...rest]) =>
-      JSON.stringify([name, types!.split(' ').filter(isAssigned), isAssigned(language!) && language, ...rest]),
-    )
-    .sort()
+  return (
+    functions
+      .filter(([oid]) => members.has(oid!))
+      // Types of Citus itself, and PL/pgSQL, have other OIDs in each database.
+      .map(([, name, types, language, ...rest]) =>
+        JSON.stringify([name, types!.split(' ').filter(isAssigned), isAssigned(language!) && language, ...rest]),
+      )
+      .sort()
+  )
 }
 
 const isAssigned = (oid: string) => Number(oid) < 10_000
@@ -91,7 +95,10 @@ export async function readCitusFunctions(snapshot: Reader): Promise<Set<string>>
 type Definitions = Record<string, string>
 
 /** Separates the definitions of shards, under the names of their tables, from those of the tables that Citus shows in their place. */
-export function separateShards(found: Definitions, suffixes: readonly string[]): { tables: Definitions; shards: Definitions } {
+export function separateShards(
+  found: Definitions,
+  suffixes: readonly string[],
+): { tables: Definitions; shards: Definitions } {
   const withoutSuffix = (text: string) => suffixes.reduce((rest, suffix) => rest.replaceAll(suffix, ''), text)
   const tables: Definitions = {}
   const shards: Definitions = {}
@@ -104,7 +111,8 @@ export function separateShards(found: Definitions, suffixes: readonly string[]):
   return { tables, shards }
 }
 
-const isOfTable = /^(relation|column|constraint|enforcement of|index|trigger|policy) | on (?!function |schema |parameter )/
+const isOfTable =
+  /^(relation|column|constraint|enforcement of|index|trigger|policy) | on (?!function |schema |parameter )/
 const isOnlyOfTable = (object: string, definition: string) =>
   /^(sequence|view),/.test(definition) || /^\w+ on \S+\.flow$/.test(object) || definition.includes(' TRUNCATE ON ')
 
