@@ -108,6 +108,9 @@ export function separateShards(
     else if (name in shards) shards[object] = 'a second shard'
     else shards[name] = withoutSuffix(definition)
   }
+  // A move also creates the triggers on TRUNCATE for shards.
+  for (const [object, definition] of Object.entries(shards))
+    if (isOnlyOfTable(object, definition) && definition === tables[object]) delete shards[object]
   return { tables, shards }
 }
 
