@@ -1,10 +1,16 @@
 /** A PostgreSQL database for each test file: a copy of a template that global.ts migrates once. */
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { inject } from 'vitest'
+import { createCitusDatabase, dropCitusDatabase } from '../../cli/processes/citus.ts'
 import { query } from '../../cli/processes/database.ts'
 import { until } from './until.ts'
 
 export { connect, query } from '../../cli/processes/database.ts'
+
+const databaseProgram = fileURLToPath(new URL('../../cli/database.ts', import.meta.url))
 
 export const templateDatabase = 'wallet_template'
 
@@ -29,6 +35,7 @@ export interface TestDatabase {
 
 /** With the product's schema, unless the template is another one: `template1` is empty. */
 export async function createTestDatabase(template = templateDatabase): Promise<TestDatabase> {
+  if (process.env.CITUS_URL !== undefined && template === templateDatabase) return createBucket(process.env.CITUS_URL)
   const server = inject('databaseServer')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
@@ -60,6 +67,23 @@ export async function createOtherHome(): Promise<TestDatabase> {
 
 /** Whether cores have two places, of which the second one is that of the tests. */
 export const hasOtherHome = process.env.TEST_PLACES === '2'
+
+/** A bucket in a database of its own, and the URLs of its worker. The tests of test/citus run on it. */
+async function createBucket(citusUrl: string): Promise<TestDatabase> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  const { url } = await createCitusDatabase(citusUrl, name)
+  const { host, pathname } = new URL(url)
+  const serviceUrl = `postgres://wallet_service:wallet_service@${host}${pathname}`
+  const env = { PATH: process.env.PATH, MIGRATION_DATABASE_URL: url, DATABASE_URL: serviceUrl }
+  await promisify(execFile)(process.execPath, [databaseProgram, 'distribute', '--buckets', '1'], { env })
+  const [placed] = await query(url, `select nodename || ':' || nodeport as worker from citus_shards limit 1`)
+  const onWorker = (each: string) => `${Object.assign(new URL(each), { host: placed!.worker }).href}?schema=${schema}`
+  return {
+    ownerUrl: onWorker(url),
+    serviceUrl: onWorker(serviceUrl),
+    drop: () => dropCitusDatabase(citusUrl, name),
+  }
+}
 
 /** The URL for a core that waits for locks without a limit: a test may hold a lock for as long as it needs. */
 export function waitingForLocks(serviceUrl: string, moreOptions = ''): string {

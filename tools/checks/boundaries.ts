@@ -20,6 +20,7 @@ export const layers = [
   'tools/charts',
   'tools/bench',
   'tools/chaos',
+  'tools/scale',
   'tools/pack',
   'tools/checks',
 ]

@@ -47,6 +47,7 @@ import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { inTime } from './places/in-time.ts'
+import { Placement } from './places/placement.ts'
 import { Places } from './places/places.ts'
 import { RefusalIntake } from './refusals/intake.ts'
 import type { Core, OpenedCore } from './trpc/context.ts'
@@ -181,19 +182,21 @@ function nameOfPlace(databaseUrl: string): string {
 }
 
 /** Opens a place. Its ledger has its own connections, one for each shard. */
-async function openPlace(shared: Shared, databaseUrl: string, number: number): Promise<Core> {
+async function openPlace(shared: Shared, configuredUrl: string, number: number): Promise<Core> {
   const { config, stopping } = shared
-  const name = nameOfPlace(databaseUrl)
+  const name = nameOfPlace(configuredUrl)
   const log = config.DATABASE_URLS.length > 0 ? shared.log.child({ place: name }) : shared.log
   const { LEDGER_CHAIN_KEY: chainKey } = config
   const history = new DatabaseHistory(log)
+  const pooler = poolerOf(configuredUrl, config.DATABASE_POOLER_URL)
+  const placement = await Placement.find(configuredUrl, history, log)
   const admit = async (client: ClientBase) => {
     await history.admit(client)
     await requireChainKey(client, chainKey)
   }
-  const pooler = poolerOf(databaseUrl, config.DATABASE_POOLER_URL)
-  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : databaseUrl)
-  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, admit, pooler })
+  const onOpened = (client: ClientBase) => placement.admit(client)
+  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : placement.url)
+  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, admit, pooler, onOpened })
   const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
   const reads = await poolOf(orm)
   const accessReads = openPool(urlOf('reads'), { ...optionsOf('reads'), name: 'access', max: accessConnections })
@@ -208,7 +211,7 @@ async function openPlace(shared: Shared, databaseUrl: string, number: number): P
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const sessionPool = openPool(databaseUrl, { name: 'sessions', max: 1, chainKey, admit })
+  const sessionPool = openPool(placement.url, { name: 'sessions', max: 1, chainKey, admit, onOpened })
   // The sessions of a pooler have another role, which may not end those of the service.
   const others = pooler ? [] : [reads, listPool]
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })
@@ -232,7 +235,17 @@ async function openPlace(shared: Shared, databaseUrl: string, number: number): P
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const verifying = scheduleVerifications(
-    { databaseUrl, number, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
+    {
+      get databaseUrl() {
+        return placement.url
+      },
+      number,
+      databaseWriters: config.DATABASE_WRITERS ?? null,
+      chainKey,
+      orm,
+      reads,
+      log,
+    },
     {
       everyMs: config.VERIFY_EVERY_MINUTES * 60_000,
       wholeEveryMs: config.VERIFY_WHOLE_EVERY_DAYS * 86_400_000,
@@ -244,6 +257,9 @@ async function openPlace(shared: Shared, databaseUrl: string, number: number): P
   const watching = Promise.all([
     foreignSessions.watch(closing.signal),
     ...watched.map(pools => history.watch(pools, closing.signal)),
+    placement.follow([sessionPool, reads, accessReads, listPool, ledgerPool], closing.signal, () =>
+      foreignSessions.forgetRole(),
+    ),
   ])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
@@ -275,7 +291,9 @@ async function openPlace(shared: Shared, databaseUrl: string, number: number): P
   return {
     name,
     number,
-    databaseUrl,
+    get databaseUrl() {
+      return placement.url
+    },
     orm,
     reads,
     accessReads,

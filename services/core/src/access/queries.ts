@@ -98,11 +98,11 @@ export async function findAccessChanges(
 
 const markUsedStatement = statement(
   'mark-keys-used',
-  `update api_key k set last_used_at = least(used.at, now())
-   from unnest($1::uuid[], $2::timestamptz[]) as used (id, at)
-   where k.id = used.id
-     and not exists (select from ledger l where l.workspace_id = k.workspace_id and l.status = 'MOVING')
-     and (k.last_used_at is null or k.last_used_at < least(used.at, now()) - interval '1 minute')`,
+  `with used as materialized (
+     select given.id, least(given.at, now()) as at, least(given.at, now()) - interval '1 minute' as minute_before
+     from unnest($1::uuid[], $2::timestamptz[]) as given (id, at))
+   update api_key k set last_used_at = used.at from used
+   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.minute_before)`,
 )
 
 /** Records when keys were used, with a resolution of one minute. */

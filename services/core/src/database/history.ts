@@ -77,6 +77,8 @@ export class DatabaseHistory {
   #acknowledged: CommittedRow[] = []
   /** The open connections, and the timeline of their server. */
   readonly #clients = new Map<ClientBase, number>()
+  /** The clusters that the schema was moved away from (see moveTo). */
+  readonly #former = new Set<string>()
   #refusal: StaleDatabase | null = null
   /** How many connections were refused, by reason. */
   readonly refused = Object.fromEntries(refusalReasons.map(reason => [reason, 0])) as Record<RefusalReason, number>
@@ -105,6 +107,23 @@ export class DatabaseHistory {
     const { timeline } = await this.#check(client)
     this.#clients.set(client, timeline)
     client.once('end', () => this.#clients.delete(client))
+  }
+
+  /**
+   * Accepts the server of this connection as the one that the schema was moved to, on purpose. It must have what this core has
+   * acknowledged. Connections to the server before are refused from now on.
+   *
+   * @throws StaleDatabase
+   */
+  async moveTo(client: ClientBase): Promise<void> {
+    const place = await readPlace(client)
+    const seen = this.#seen
+    // A standby that was promoted is of the same cluster: each connection is checked.
+    if (!seen || place.systemId === seen.systemId) return
+    await requireRows(client, this.#acknowledged, place)
+    this.#former.add(seen.systemId)
+    this.#former.delete(place.systemId)
+    this.#seen = place
   }
 
   /**
@@ -153,7 +172,9 @@ export class DatabaseHistory {
     const seen = this.#seen
     try {
       const place = await readPlace(client)
-      if (seen) requireSince(seen, place)
+      if (this.#former.has(place.systemId)) throw new Error('the connection leads to the node before a move')
+      // It may have moved since, and then this server is the one that it has moved to.
+      if (seen?.systemId === this.#seen?.systemId && seen) requireSince(seen, place)
       if (seen && place.timeline > seen.timeline) await this.#requireAcknowledged(client, place)
       this.#accept(place)
       return place

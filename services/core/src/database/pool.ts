@@ -31,12 +31,14 @@ export type PoolOptions = {
   admit?: (client: pg.ClientBase) => Promise<void>
   /** The connection pooler that the URL leads to, if any. */
   pooler?: Pooler | undefined
+  /** Called with each new connection, before anything uses it. */
+  onOpened?: (client: pg.ClientBase) => void
 }
 
 /** The options of all connections of core, including those of the ORM. */
 export function poolConfig(
   url: string,
-  { name, max, pipeline = false, queryTimeoutMs, settings = {}, chainKey, admit, pooler }: PoolOptions,
+  { name, max, pipeline = false, queryTimeoutMs, settings = {}, chainKey, admit, pooler, onOpened }: PoolOptions,
 ) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
@@ -51,6 +53,7 @@ export function poolConfig(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
     async onConnect(client: pg.ClientBase) {
+      onOpened?.(client)
       if (pooler) await requirePooledSession(client, url, settings, pooler.serviceRole)
       else await requireOwnSession(client, url, settings)
       if (chainKey && !pooler) await markSession(client, chainKey)

@@ -104,7 +104,9 @@ const sessionSettings = {
   work_mem: '4MB',
 }
 
-export type SettingChanges = { readonly [Name in keyof typeof sessionSettings | 'search_path']?: string }
+export type SettingChanges = {
+  readonly [Name in keyof typeof sessionSettings | 'search_path' | 'citus.override_table_visibility']?: string
+}
 
 /** The settings of a session that uses the tables of this schema. */
 export function settingsOf(schema: string, changes: SettingChanges = {}): Record<string, string> {

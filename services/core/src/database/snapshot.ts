@@ -16,6 +16,8 @@ export const snapshotSettings = {
   // Unqualified names are built-in ones, and statements qualify tables: objects of the same name do not change what a statement
   // reads.
   search_path: 'pg_catalog,pg_temp',
+  // Shows the shards of Citus among the relations. Elsewhere, the setting does nothing.
+  'citus.override_table_visibility': 'off',
   // A statement fails if a policy would hide rows from it.
   row_security: 'off',
   // The transaction runs for minutes.

@@ -19,6 +19,7 @@ import { verification } from './initial/verification.ts'
 import { wallets } from './initial/wallets.ts'
 import { webhooks } from './initial/webhooks.ts'
 import { workspaces } from './initial/workspaces.ts'
+import { statementsOf } from './statements.ts'
 
 /**
  * The whole schema of the first release. PostgreSQL itself enforces the ledger's invariants, so neither a bug in core nor
@@ -44,6 +45,6 @@ export const initialMigration = (inSchema: (sql: string) => string): MigrationOb
         refusals,
         instances,
       ])
-        this.addSql(inSchema(part))
+        for (const sql of statementsOf(inSchema(part))) this.addSql(sql)
     }
   }

@@ -58,6 +58,8 @@ export const posting = `
     source integer;
     target integer;
     is_order boolean;
+    clock timestamptz := clock_timestamp();
+    own_version xid := pg_current_xact_id_if_assigned()::xid;
   begin
     if name is not null then
       name := set_config('application_name', name, true);
@@ -78,10 +80,10 @@ export const posting = `
       from (select * from unnest(ledgers) with ordinality order by workspace_id) n
       cross join lateral (select row.ctid from {schema}.ledger row where row.workspace_id = n.workspace_id limit 1) found
       where l.ctid = found.ctid and l.status = 'OPEN' and l.mac = n.old_mac
-        and l.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid)
+        and l.xmin = coalesce(n.version, own_version)
         -- As in is_now, which PostgreSQL cannot inline.
-        and n.posted_at between greatest(l.last_posted_at, clock_timestamp() - interval '10 s')
-          and greatest(l.last_posted_at, clock_timestamp())
+        and n.posted_at between greatest(l.last_posted_at, clock - interval '10 s')
+          and greatest(l.last_posted_at, clock)
       returning n.ordinality as place, l.workspace_id, l.last_posted_at, l.order_count, l.position, old.order_count as old_orders,
         old.position as old_position)
     select count(*), array_agg(workspace_id order by place), array_agg(last_posted_at order by place),
@@ -105,7 +107,7 @@ export const posting = `
       cross join lateral (select row.ctid from {schema}.wallet row
         where row.workspace_id = ledger_ids[n.ledger] and row.id between n.id and n.id order by row.id limit 1) found
       where w.ctid = found.ctid and w.mac = n.old_mac and w.status = 'ACTIVE'
-        and w.xmin = coalesce(n.version, pg_current_xact_id_if_assigned()::xid)
+        and w.xmin = coalesce(n.version, own_version)
       returning n.ordinality as place, n.ledger, w.id, w.kind, w.currency, w.balance, w.sequence, w.order_count, w.head,
         old.balance as old_balance, old.sequence as old_sequence, old.order_count as old_orders, old.head as old_head)
     select count(*), array_agg(ledger order by place), array_agg(id order by place), array_agg(kind order by place),
@@ -208,6 +210,7 @@ export const posting = `
   #variable_conflict use_variable
   declare
     updated integer;
+    clock timestamptz := clock_timestamp();
   begin
     perform set_config('application_name', name, true);
     update {schema}.ledger l
@@ -216,8 +219,7 @@ export const posting = `
     where l.workspace_id = workspace and l.status = 'OPEN' and l.xmin = ledger_version and l.mac = old_ledger_mac
       and l.order_count + 1 = ledger_orders and l.position + 1 = ledger_position
       -- As in is_now, which PostgreSQL cannot inline.
-      and posted_at between greatest(l.last_posted_at, clock_timestamp() - interval '10 s')
-        and greatest(l.last_posted_at, clock_timestamp());
+      and posted_at between greatest(l.last_posted_at, clock - interval '10 s') and greatest(l.last_posted_at, clock);
     if not found then
       return;
     end if;
