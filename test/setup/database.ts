@@ -60,6 +60,8 @@ export async function createOtherHome(): Promise<TestDatabase> {
 
 /** Whether cores have two places, of which the second one is that of the tests. */
 export const hasOtherHome = process.env.TEST_PLACES === '2'
+/** The number of the place of the tests. */
+export const testPlace = hasOtherHome ? 1 : 0
 
 /** The URL for a core that waits for locks without a limit: a test may hold a lock for as long as it needs. */
 export function waitingForLocks(serviceUrl: string, moreOptions = ''): string {
