@@ -67,6 +67,8 @@ export async function createOtherHome(): Promise<TestDatabase> {
 
 /** Whether cores have two places, of which the second one is that of the tests. */
 export const hasOtherHome = process.env.TEST_PLACES === '2'
+/** The number of the place of the tests. */
+export const testPlace = hasOtherHome ? 1 : 0
 
 /** A bucket in a database of its own, and the URLs of its worker. The tests of test/citus run on it. */
 async function createBucket(citusUrl: string): Promise<TestDatabase> {

@@ -221,7 +221,7 @@ test('every result of two cores matches the stored rows', async () => {
 
   const options = {
     databaseUrl: core.databaseUrl,
-    place: 0,
+    place: core.number,
     chainKey,
     writers: null,
     workspaceId: null,

@@ -495,7 +495,7 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
   // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
   const options = {
     databaseUrl: core.databaseUrl,
-    place: 0,
+    place: core.number,
     chainKey,
     writers: null,
     workspaceId: null,
