@@ -90,7 +90,10 @@ export async function verifyRows(service: pg.Client): Promise<Findings> {
   const snapshot = await Snapshot.begin(service, schema)
   const findings = new Findings()
   const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
-  const scope = scopeOf({ snapshot, place: testPlace, chainKey: createSecretKey(chainKey), workspaceId: null, findings }, null)
+  const scope = scopeOf(
+    { snapshot, place: testPlace, chainKey: createSecretKey(chainKey), workspaceId: null, findings },
+    null,
+  )
   for await (const _ of checkRows(scope, null, counts));
   await service.query('rollback')
   return findings
