@@ -216,9 +216,9 @@ test(
     expect(load.refusals).toContain('S002')
     expect((await bizIdsOf(tenant)).sort()).toEqual(load.acknowledged.toSorted())
 
-    const { body: status } = await call(tenant, 'GET', `/api/v1/hold/query/soon`)
+    const { body: status } = await call(tenant, 'GET', `/api/v1/hold/query/holds/soon`)
     expect(status.data.status).toBe('EXPIRED')
-    expect((await call(tenant, 'GET', `/api/v1/hold/query/later`)).body.data.status).toBe('OPEN')
+    expect((await call(tenant, 'GET', `/api/v1/hold/query/holds/later`)).body.data.status).toBe('OPEN')
     const [ledger] = await query(ownerUrls[0]!, `select position from ledger where workspace_id = ${idOf(tenant)}`)
     const last = Number(ledger!.position)
     await until('all events are read', () => read.at(-1)! >= last)

@@ -109,6 +109,7 @@ const reach: Record<string, string[]> = {
     'ledger.verify',
     'limits.list',
     'members.list',
+    'moves.find',
     'operators.list',
     'receipts.check',
     'receipts.get',

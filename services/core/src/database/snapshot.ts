@@ -138,8 +138,9 @@ const tablesOfWorkspaces =
 /** What can follow a table that has no alias. */
 const keywords =
   'cross|except|full|group|having|inner|intersect|join|left|limit|offset|on|order|right|union|using|where'
+// Not in a literal, as that of `to_regclass`.
 const tableReference = new RegExp(
-  `\\{schema\\}\\.(${tablesOfWorkspaces})\\b(?!_)(?=(\\s+(?!(?:${keywords})\\b)\\w+)?)`,
+  `(?<!')\\{schema\\}\\.(${tablesOfWorkspaces})\\b(?!_)(?=(\\s+(?!(?:${keywords})\\b)\\w+)?)`,
   'g',
 )
 

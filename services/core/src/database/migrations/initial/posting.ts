@@ -209,7 +209,6 @@ export const posting = `
     security definer set search_path = pg_catalog, pg_temp as $$
   #variable_conflict use_variable
   declare
-    updated integer;
     clock timestamptz := clock_timestamp();
   begin
     perform set_config('application_name', name, true);
@@ -228,20 +227,24 @@ export const posting = `
       raise exception 'post_transfer rejects this transfer: it is too late' using errcode = 'serialization_failure';
     end if;
 
-    -- Both wallets in one statement: each would parse the check constraints of the table anew, which takes longer than the update.
     update {schema}.wallet w
-    set balance = n.balance, sequence = n.sequence, order_count = n.orders, head = n.head, updated_at = posted_at,
-      revision = w.revision + 1, mac = n.mac
-    from (values
-        (source, source_version, old_source_mac, -amount, source_balance, source_sequence, source_orders, source_head, source_mac),
-        (target, target_version, old_target_mac, amount, target_balance, target_sequence, target_orders, target_head, target_mac))
-      as n (id, version, old_mac, change, balance, sequence, orders, head, mac)
-    where w.workspace_id = workspace and w.id = n.id and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
-      and w.currency = post_transfer.currency and w.xmin = n.version and w.mac = n.old_mac
-      and w.balance + n.change = n.balance and n.balance >= 0 and w.sequence + 1 = n.sequence
-      and w.order_count + 1 = n.orders;
-    get diagnostics updated = row_count;
-    if updated <> 2 then
+    set balance = source_balance, sequence = source_sequence, order_count = source_orders, head = source_head,
+      updated_at = posted_at, revision = w.revision + 1, mac = source_mac
+    where w.workspace_id = workspace and w.id = source and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
+      and w.currency = post_transfer.currency and w.xmin = source_version and w.mac = old_source_mac
+      and w.balance - amount = source_balance and source_balance >= 0 and w.sequence + 1 = source_sequence
+      and w.order_count + 1 = source_orders;
+    if not found then
+      perform {schema}.refuse_write('a transfer');
+    end if;
+    update {schema}.wallet w
+    set balance = target_balance, sequence = target_sequence, order_count = target_orders, head = target_head,
+      updated_at = posted_at, revision = w.revision + 1, mac = target_mac
+    where w.workspace_id = workspace and w.id = target and w.status = 'ACTIVE' and w.kind = 'CUSTOMER'
+      and w.currency = post_transfer.currency and w.xmin = target_version and w.mac = old_target_mac
+      and w.balance + amount = target_balance and w.sequence + 1 = target_sequence
+      and w.order_count + 1 = target_orders;
+    if not found then
       perform {schema}.refuse_write('a transfer');
     end if;
 
