@@ -7,13 +7,13 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
-import { statement } from '../database/statement.ts'
 import type { LedgerRow } from '../database/tables/ledger.ts'
 import type { WorkspaceMoveRow } from '../database/tables/workspace-move.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
 import { changeLedgerStatus } from '../ledger/rows/functions.ts'
 import { lockAnyLedger } from '../ledger/rows/lock.ts'
 import { WorkspaceMove } from './entities.ts'
+import { lockUnauditedRows } from './queries.ts'
 
 // A workspace moves in steps, each of which is one transaction in one place. Core writes which place has the workspace; the owner of
 // the tables copies the rows and removes them (cli/admin/move), because the role of the service may not write them.
@@ -42,12 +42,6 @@ export async function beginArrival(em: Em, { actor }: Pick<By, 'actor'>, step: S
   record(em, { actor, action: 'workspace.move', workspaceId: null }, step)
 }
 
-const lockRowsStatement = statement(
-  'lock-rows-that-change-without-audit',
-  `select (select count(*) from (select from webhook where workspace_id = $1 for no key update) w)
-     + (select count(*) from (select from api_key where workspace_id = $2 for no key update) k)`,
-)
-
 /**
  * Stops the workspace, in the place where it is. Transactions that have begun to change it end first. `confirmStop` follows.
  *
@@ -57,8 +51,7 @@ export async function stop(em: Em, { actor, chainKey }: By, step: Step, reason: 
   const { workspaceId } = step
   const { accessRevision } = await beginAccessChange(em)
   const ledger = requireMovable(await lockAnyLedger(em, workspaceId), workspaceId)
-  const uuid = uuidFromId('workspace', workspaceId)
-  await runIn(em)(lockRowsStatement, [uuid, uuid])
+  await lockUnauditedRows(runIn(em), uuidFromId('workspace', workspaceId))
   await markKeysChanged(em, { workspaceId }, accessRevision)
   const unconfirmed = { aheadMs: dayMs }
   await writeMove(em, workspaceId, rowOf(step, 'LEAVING'), accessRevision, unconfirmed)
