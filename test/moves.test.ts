@@ -453,7 +453,8 @@ describe('what the owner of the tables of both places can do', () => {
     )
     await execute(
       ownerUrls[0]!,
-      `insert into workspace_move select * from json_populate_recordset(null::workspace_move, '${found!.rows}')`,
+      `set session_replication_role = replica;
+       insert into workspace_move select * from json_populate_recordset(null::workspace_move, '${found!.rows}')`,
     )
     expect(await pay(tenant, randomUUID())).toMatchObject({ status: 200 })
   })

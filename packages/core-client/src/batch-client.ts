@@ -11,14 +11,14 @@ import type { PendingCall } from './pending-call.ts'
  * concurrent reads need a few requests. Commands have queues for each core.
  */
 const limits = {
-  postings: { lane: 'commands', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  postings: { channel: 'commands', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
   // So that a request has about as many transfers as one of creates.
-  transferBatches: { lane: 'commands', batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
+  transferBatches: { channel: 'commands', batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
   // A request each: one that waits for a lock delays no posting.
-  commands: { lane: 'commands', batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
-  reads: { lane: 'reads', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
-  access: { lane: 'reads', batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
-  others: { lane: 'others', batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
+  commands: { channel: 'commands', batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
+  reads: { channel: 'reads', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
+  access: { channel: 'reads', batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
+  others: { channel: 'others', batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, QueueLimits>
 type Kind = keyof typeof limits
 /** The kinds that have a queue for each core. */

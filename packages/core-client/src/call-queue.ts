@@ -1,7 +1,7 @@
 import { batchByteLimit, packBatch } from '@workspace-wallet/contract'
 import { FairQueue } from '@workspace-wallet/runtime/fair-queue'
 import { SpanKind, withSharedSpan } from '@workspace-wallet/runtime/tracing'
-import type { CoreConnection, Lane } from './core-connection.ts'
+import type { Channel, CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import { CallAborted, type CoreUnreachable, type NoAnswerError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
@@ -9,7 +9,7 @@ import type { PendingCall } from './pending-call.ts'
 import { unresponsive } from './request-failures.ts'
 
 export type QueueLimits = {
-  lane: Lane
+  channel: Channel
   /** Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. */
   batches: number
   callsPerBatch: number
@@ -133,9 +133,9 @@ export class CallQueue {
 
   /** Sends a batch to one core, and returns the answers to its calls. */
   #exchange(core: CoreConnection, batch: Batch): Promise<unknown[]> {
-    const { lane, timeoutMs } = this.#limits
+    const { channel, timeoutMs } = this.#limits
     const exchange = () => {
-      batch.exchange = core.send(batch.body, lane, timeoutMs)
+      batch.exchange = core.send(batch.body, channel, timeoutMs)
       return batch.exchange.answers
     }
     // None of them is traced: leave out what only spans need.

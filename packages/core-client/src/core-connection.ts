@@ -17,10 +17,10 @@ const healthTicksLimit = 4
 const lostTicks = 9
 
 /**
- * Exchanges of different lanes have different connections, so that the long answers of one delay no other: commands, single reads,
+ * Exchanges of different channels have different connections, so that the long answers of one delay no other: commands, single reads,
  * and the rest.
  */
-export type Lane = 'commands' | 'reads' | 'others'
+export type Channel = 'commands' | 'reads' | 'others'
 type Opening = { exchanges: Exchange[]; controller: AbortController }
 
 /** The connections to one core, and its health. */
@@ -33,11 +33,11 @@ export class CoreConnection {
   readonly #token: string
   readonly #onUnhealthy: (core: CoreConnection) => void
   /** The connections that take exchanges. */
-  readonly #links = new Map<Lane, CoreLink>()
+  readonly #links = new Map<Channel, CoreLink>()
   /** These, and those that only wait for their last answers. */
   readonly #allLinks = new Set<CoreLink>()
   /** The connections that are being opened, and what waits for them. */
-  readonly #openings = new Map<Lane, Opening>()
+  readonly #openings = new Map<Channel, Opening>()
   readonly #pending = new Set<Exchange>()
   /** Ticks are counted, not time: if this process stalls, its cores do not become unhealthy. */
   #missedTicks = 0
@@ -62,13 +62,13 @@ export class CoreConnection {
   }
 
   /** Sends a batch. Its `answers` fail with CoreUnreachable or CoreRejected if core returns none. */
-  send(body: Buffer, lane: Lane, timeoutMs: number): Exchange {
+  send(body: Buffer, channel: Channel, timeoutMs: number): Exchange {
     const exchange = new Exchange(body, Math.ceil(timeoutMs / tickMs), this.#onSettled)
     this.#pending.add(exchange)
-    const link = this.#links.get(lane)
+    const link = this.#links.get(channel)
     if (link?.isOpen) link.send(exchange)
     else if (this.#isClosed) exchange.fail(closedClient())
-    else this.#sendWhenOpen(lane, exchange)
+    else this.#sendWhenOpen(channel, exchange)
     return exchange
   }
 
@@ -78,26 +78,26 @@ export class CoreConnection {
     exchange.link?.forget(exchange)
   }
 
-  #sendWhenOpen(lane: Lane, exchange: Exchange): void {
-    const opening = this.#openings.get(lane)
+  #sendWhenOpen(channel: Channel, exchange: Exchange): void {
+    const opening = this.#openings.get(channel)
     if (opening) return void opening.exchanges.push(exchange)
     const opened = { exchanges: [exchange], controller: new AbortController() }
-    this.#openings.set(lane, opened)
-    void this.#open(lane, opened)
+    this.#openings.set(channel, opened)
+    void this.#open(channel, opened)
   }
 
-  async #open(lane: Lane, { exchanges, controller }: Opening): Promise<void> {
+  async #open(channel: Channel, { exchanges, controller }: Opening): Promise<void> {
     let failure = closedAtOnce(this.url)
     try {
       const link = await openLink(this.url, this.#token, controller.signal)
       this.#allLinks.add(link)
-      this.#links.set(lane, link)
+      this.#links.set(channel, link)
     } catch (error) {
       failure = error as NoAnswerError
     }
-    this.#openings.delete(lane)
+    this.#openings.delete(channel)
     for (const exchange of exchanges) {
-      const link = this.#links.get(lane)
+      const link = this.#links.get(channel)
       if (exchange.isSettled) continue
       if (link?.isOpen) link.send(exchange)
       else exchange.fail(failure)
