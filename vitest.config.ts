@@ -16,7 +16,7 @@ export default defineConfig({
           name: 'buckets',
           include: buckets,
           globalSetup: ['test/setup/global.ts'],
-          env: { TEST_SCHEMA: schema, PGOPTIONS: `-c search_path=${schema},pg_temp` },
+          env: { TEST_SCHEMA: schema, TEST_PLACES: '2', PGOPTIONS: `-c search_path=${schema},pg_temp` },
         },
       },
     ],

@@ -1,9 +1,9 @@
 /** `npm run backup -- take|check|restore`: backs up the database, and checks that a backup can be restored. */
 import { rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { createCoreClient } from '@workspace-wallet/core-client'
+import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import { findCore } from './admin/connection.ts'
-import { parseTime } from './admin/values.ts'
+import { parsePlaces, parseTime } from './admin/values.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
 import { check } from './backup/check.ts'
 import { abortOnInterrupt } from './backup/interrupt.ts'
@@ -20,9 +20,15 @@ const program = createGroup('npm run backup --', 'back up the database, and chec
     name: 'take',
     help: 'copy the running database into FILE, a tar archive, without interrupting the service',
     words: { FILE: 'the file to create' },
-    flags: {},
-    examples: ['wallet.tar'],
-    run: (_, [file]) => take(file!),
+    flags: {
+      places: {
+        value: 'NUMBERS',
+        help: 'the places that the database contains, if core has several (docs/scale.md)',
+        parse: parsePlaces,
+      },
+    },
+    examples: ['wallet.tar', 'db-2.tar --places 1'],
+    run: ({ places }, [file]) => take(file!, places),
   }),
   createCommand({
     name: 'check',
@@ -71,6 +77,7 @@ const program = createGroup('npm run backup --', 'back up the database, and chec
   'after',
   `
 take copies the database of npm start, or the one of BACKUP_DATABASE_URL, whose role needs the REPLICATION attribute.
+It records the backup in the audit log, if it finds core as npm run admin does.
 The archive has the format of pg_basebackup: check and restore also accept archives of pg_basebackup --format=tar
 --wal-method=fetch --manifest-checksums=SHA256. It contains amounts and names; API secrets are encrypted in it. Keep
 secrets.json, which decrypts them, in another place.
@@ -87,11 +94,11 @@ function inDataDir(name: string): string {
   return join(dataDirOf(process.env), name)
 }
 
-async function take(file: string): Promise<void> {
+async function take(file: string, places: number[] | undefined): Promise<void> {
   if (await stat(file).catch(() => null)) throw new Error(`${file} already exists: choose another name.`)
   await takeBaseBackup(process.env.BACKUP_DATABASE_URL || (await embeddedDatabaseUrl()), file)
   const { size } = await stat(file)
-  await recordBackup(basename(file), size)
+  await recordBackup({ name: basename(file), bytes: size, places })
   console.log(`Wrote the backup to ${file} (${(size / 2 ** 20).toFixed(1)} MiB). To check it, run:
 npm run backup -- check ${file}`)
 }
@@ -129,13 +136,15 @@ function parseTimeline(text: string): number {
 }
 
 /** Tells core, so that `system status` shows when the last backup was taken. The backup is valid without that. */
-async function recordBackup(name: string, bytes: number): Promise<void> {
+async function recordBackup(backup: { name: string; bytes: number; places: number[] | undefined }): Promise<void> {
   try {
     const { urls, token } = await findCore(process.env)
     const core = createCoreClient({ url: urls, token })
-    await core.system.recordBackup.mutate({ name, bytes }).finally(() => core.close())
-  } catch {
-    console.error('Core was not told about the backup, so system status does not show it: set CORE_URL and CORE_TOKEN.')
+    await core.system.recordBackup.mutate(backup).finally(() => core.close())
+  } catch (error) {
+    const isOfPlaces = domainErrorOf(error)?.code === 'S012'
+    const cure = isOfPlaces ? 'name the places of this database with --places' : 'set CORE_URL and CORE_TOKEN'
+    console.error(`Core was not told about the backup, so system status does not show it: ${cure}.`)
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
-import { batchPath, packBatch } from '@workspace-wallet/contract'
+import { packBatch } from '@workspace-wallet/contract'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
+import { upgradeText } from './setup/batches.ts'
 import { readMetric } from './setup/metrics.ts'
 import { openConnection } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -42,12 +44,14 @@ test('thousands of pipelined requests without a token close the connection, and 
 test('answers that nobody reads take a limited part of the memory, and others are served', async () => {
   // An answer repeats the path of each call twice: more than the buffers of a connection hold.
   const body = packBatch(Array.from({ length: 512 }, () => ({ path: 'x'.repeat(4_000), type: 'query', input: null })))
-  const head = `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nContent-Length: ${body.length}\r\n\r\n`
-  const request = Buffer.concat([Buffer.from(head), body])
+  const request = Buffer.concat([
+    Buffer.from(upgradeText(system.gatewayToken)),
+    ...[1, 2, 3].map(id => packFrame(frameKinds.batch, id, body)),
+  ])
   const sockets: Socket[] = []
   await until('answers are closed that nobody reads', async () => {
     const [socket] = await openUnread(1)
-    for (let count = 0; count < 3; count++) socket!.write(request)
+    socket!.write(request)
     sockets.push(socket!)
     return (await readMetric(core.url, 'core_closed_answers_total')) > 0
   })

@@ -1,18 +1,13 @@
 import { connect } from 'node:net'
-import {
-  type BatchAnswer,
-  type BatchCall,
-  batchPath,
-  packBatch,
-  serialization,
-  unpackBatch,
-} from '@workspace-wallet/contract'
+import { type BatchAnswer, type BatchCall, packBatch, serialization, unpackBatch } from '@workspace-wallet/contract'
 import { type CoreClient, type CoreErrorData, createCoreClient } from '@workspace-wallet/core-client'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { chooseSeed, Random } from '../cli/processes/random.ts'
 import { retryUnavailable } from '../cli/processes/retry.ts'
 import { type Outcomes, sendElementBombs } from '../tools/chaos/attacks.ts'
+import { openBatches, sendBatch, upgradeText } from './setup/batches.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -35,16 +30,13 @@ function post(path: string, body: Uint8Array | string, type: string, token = sys
   return fetch(system.coreUrl + path, { method: 'POST', headers, body: body as Uint8Array<ArrayBuffer> })
 }
 
-const sendBatch = (body: Uint8Array, token?: string) => post(batchPath, body, 'application/vnd.msgpack', token)
-
 /** The answers to a batch, which is sent again while core is too slow on a busy machine. None if it is rejected as a whole. */
-function answersTo(body: Uint8Array, token?: string): Promise<{ status: number; results: BatchAnswer[] }> {
+function answersTo(body: Uint8Array, token = system.gatewayToken): Promise<{ status: number; results: BatchAnswer[] }> {
   const isUnavailable = (result: BatchAnswer) =>
     'error' in result && (result.error.data as CoreErrorData).appError?.code === 'S002'
   return until('answers other than S002', async () => {
-    const answer = await sendBatch(body, token)
-    const bytes = await answer.bytes()
-    const results = answer.status === 200 ? (unpackBatch(bytes) as BatchAnswer[]) : []
+    const answer = await sendBatch(system.coreUrl, token, body)
+    const results = answer.status === 200 ? (unpackBatch(answer.body) as BatchAnswer[]) : []
     return !results.some(isUnavailable) && { status: answer.status, results }
   })
 }
@@ -66,7 +58,8 @@ function packed(text: string): Buffer {
 test('a decimal that would take minutes to parse is rejected', async () => {
   // A Decimal in a batch is an extension of type 1 that contains a string.
   const hexadecimal = packed(`0x${'f'.repeat(1_000_000)}`)
-  const rejected = await sendBatch(Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal]))
+  const body = Buffer.concat([Buffer.from([0x91, 0xd4, 0x01, 0x00]), hexadecimal])
+  const rejected = await sendBatch(system.coreUrl, system.gatewayToken, body)
   expect(rejected.status).toBe(400)
 
   const superjson = { json: `0x${'f'.repeat(1_000_000)}`, meta: { values: [['custom', 'Decimal']] } }
@@ -91,10 +84,10 @@ test.each([new Date(8.64e15), new Date(-8.64e15), new Date('-000001-12-31T00:00:
   async time => {
     const { admin, apiKey } = system
     for (const call of [
-      system.gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
-      admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: time }),
+      () => system.gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt: time }] }),
+      () => admin.apiKeys.setExpiry.mutate({ apiKey, expiresAt: time }),
     ])
-      await expect(call).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
+      await expect(call()).rejects.toMatchObject({ data: { code: 'BAD_REQUEST' } })
     for (const filter of [{ createdFrom: time }, { createdTo: time }]) {
       await system.gatewayClient.transfers.list.query({ ...callInput(), filter })
       await system.gatewayClient.wallets.list.query({ ...callInput(), filter })
@@ -129,15 +122,11 @@ test('a filter that PostgreSQL cannot store is a bad request, or finds nothing',
 })
 
 test('core survives a caller that disconnects while it sends a batch', async () => {
-  const { hostname, port } = new URL(system.coreUrl)
-  const head = `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${system.gatewayToken}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`
-  await new Promise<void>((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => socket.write(head))
-    // Core has started to read the body.
-    socket.once('data', () => socket.resetAndDestroy())
-    socket.once('close', () => resolve())
-    socket.once('error', reject)
-  })
+  const { socket } = await openBatches(system.coreUrl, system.gatewayToken)
+  socket.write(packFrame(frameKinds.batch, 1, Buffer.alloc(2_000_000)).subarray(0, 1_000_000))
+  await until('core reads the body', async () => (await readMetric(system.coreUrl, 'core_body_bytes')) > 0)
+  socket.resetAndDestroy()
+  await until('its memory is free', async () => (await readMetric(system.coreUrl, 'core_body_bytes')) === 0)
 })
 
 test('corrupted batches are rejected or answered, and the next batch works', async () => {
@@ -186,7 +175,6 @@ describe('bodies that are made to be expensive', () => {
       headers: { authorization: `Bearer ${token}`, 'content-type': type },
       body: body as Uint8Array<ArrayBuffer>,
     })
-  const batchType = 'application/vnd.msgpack'
   const readBalance = () =>
     service.wallets.balance.query({
       workspaceId: system.workspaceId,
@@ -239,12 +227,9 @@ describe('bodies that are made to be expensive', () => {
     const statuses = new Set<number>()
     await serveDuring(async () => {
       const answers = await Promise.all(
-        Array.from({ length: 32 }, () => send(core.url, batchPath, body, batchType, system.courierToken)),
+        Array.from({ length: 32 }, () => sendBatch(core.url, system.courierToken, body)),
       )
-      for (const answer of answers) {
-        statuses.add(answer.status)
-        await answer.body?.cancel()
-      }
+      for (const { status } of answers) statuses.add(status)
     })
     // Those that were not answered had to give way to others.
     expect([200, 503]).toEqual(expect.arrayContaining([...statuses]))
@@ -271,15 +256,13 @@ describe('bodies that are made to be expensive', () => {
       [array(values - 1), true],
       [array(values), false],
     ] as const)
-      expect((await send(core.url, batchPath, body, batchType, token)).status).toBe(isWithin ? 400 : 413)
+      expect((await sendBatch(core.url, token, body)).status).toBe(isWithin ? 400 : 413)
     expect((await send(core.url, path, json(values + 1), 'application/json', token)).status).toBe(413)
     expect((await send(core.url, path, json(values), 'application/json', token)).status).not.toBe(413)
     const long = Buffer.concat([Buffer.from([0xdb, 0, 0, 0, 0]), Buffer.alloc(bytes - 4, 'x')])
     long.writeUInt32BE(long.length - 5, 1)
-    expect((await send(core.url, batchPath, long.subarray(0, bytes), batchType, token)).status).toBe(400)
-    const tooLong = await send(core.url, batchPath, long, batchType, token).catch(() => null)
-    // The reset of the connection may overtake the answer.
-    if (tooLong) expect(tooLong.status).toBe(413)
+    expect((await sendBatch(core.url, token, long.subarray(0, bytes))).status).toBe(400)
+    expect((await sendBatch(core.url, token, long)).status).toBe(413)
   })
 
   test.each([
@@ -340,13 +323,13 @@ describe('bodies that are made to be expensive', () => {
 
   test('slow bodies of one token do not keep the bodies of others out', async () => {
     const { hostname, port } = new URL(core.url)
-    const head = (token: string) =>
-      `POST ${batchPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 131072\r\n\r\n`
+    const slow = packFrame(frameKinds.batch, 1, Buffer.alloc(131_072, 'x')).subarray(0, -1)
+    const sent = Buffer.concat([Buffer.from(upgradeText(system.courierToken)), slow])
     const sockets = await Promise.all(
       Array.from({ length: 400 }, async () => {
         const socket = connect(Number(port), hostname)
         socket.on('error', () => {})
-        await new Promise(resolve => socket.write(head(system.courierToken) + 'x'.repeat(131_071), resolve))
+        await new Promise(resolve => socket.write(sent, resolve))
         return socket
       }),
     )

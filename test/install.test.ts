@@ -186,7 +186,6 @@ describe('core-client', async () => {
       '@trpc/server',
       'decimal.js',
       'superjson',
-      'undici',
       'zod',
     ])
     for (const file of ['index.js', 'index.d.ts']) {

@@ -11,11 +11,12 @@ import * as policy from 'kubernetes-models/policy/v1'
 import * as v1 from 'kubernetes-models/v1'
 import { beforeAll, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { findProgram } from '../cli/processes/programs.ts'
 import { gatewaySchema } from '../gateway/src/config.ts'
 import { coreSchema, migrationSchema } from '../services/core/src/config.ts'
 import { courierSchema } from '../services/courier/src/config.ts'
+import { attemptReserveMs } from '../services/courier/src/deliver.ts'
 import { root } from './setup/images.ts'
 import { makeTempDir } from './setup/temp.ts'
 
@@ -35,6 +36,8 @@ const schemas: Record<string, z.ZodObject> = {
   courier: courierSchema,
   gateway: gatewaySchema,
   migrate: migrationSchema,
+  // What `npm run admin` needs.
+  checkpoints: z.object({ CORE_URL: z.string(), CORE_TOKEN: z.string() }),
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the schema of Kubernetes is checked below
@@ -53,8 +56,11 @@ beforeAll(async () => {
 }, 300_000)
 
 const nameOf = ({ kind, metadata }: Resource) => `${kind} ${metadata.name}`
-const workloads = () => base.filter(({ spec }) => spec.template)
-const containerOf = (workload: Resource) => workload.spec.template.spec.containers[0]
+const templateOf = ({ spec }: Resource) => spec.template ?? spec.jobTemplate?.spec.template
+const workloads = () => base.filter(templateOf)
+const containerOf = (workload: Resource) => templateOf(workload).spec.containers[0]
+/** Those that run once, and have no probes. */
+const ending = ['checkpoints', 'migrate']
 const programOf = (workload: Resource): string => containerOf(workload).name
 
 test('every resource matches the schema of Kubernetes, without fields that it does not have', async () => {
@@ -81,12 +87,12 @@ test('every resource matches the schema of Kubernetes, without fields that it do
 test('the overlay changes only the namespace, images, networks, resources and numbers of pods', () => {
   expect(production.map(nameOf).sort()).toEqual(base.map(nameOf).sort())
   for (const { metadata } of production) expect(metadata.namespace).toBe('wallet')
-  const images = production.flatMap(({ spec }) => spec.template?.spec.containers[0].image ?? [])
+  const images = production.filter(templateOf).map(workload => containerOf(workload).image)
   for (const image of images) expect(image).toMatch(/^registry\.example\.com\/workspace-wallet\/[a-z]+:\d+\.\d+\.\d+$/)
 })
 
 test('every variable is known to its program, and every required one is set', () => {
-  expect(workloads().map(programOf).sort()).toEqual(['core', 'courier', 'gateway', 'migrate'])
+  expect(workloads().map(programOf).sort()).toEqual(['checkpoints', 'core', 'courier', 'gateway', 'migrate'])
   for (const workload of workloads()) {
     const { shape } = schemas[programOf(workload)]!
     const names: string[] = containerOf(workload).env.map(({ name }: { name: string }) => name.replace(/_FILE$/, ''))
@@ -101,11 +107,14 @@ test('secrets are those that secrets.ts writes for the program, and are mounted 
   await execute(process.execPath, [join(root, 'deploy/containers/secrets.ts'), directory])
   for (const workload of workloads()) {
     const program = programOf(workload)
-    const { volumes } = workload.spec.template.spec
-    expect(volumes, program).toEqual([
-      { name: 'secrets', secret: { secretName: `wallet-${program}`, defaultMode: 0o440 } },
-    ])
-    expect(containerOf(workload).volumeMounts).toEqual([{ name: 'secrets', mountPath: '/secrets', readOnly: true }])
+    const { volumes } = templateOf(workload).spec
+    expect(volumes, program).toContainEqual({
+      name: 'secrets',
+      secret: { secretName: `wallet-${program}`, defaultMode: 0o440 },
+    })
+    const [mount, ...others] = containerOf(workload).volumeMounts
+    expect(mount).toEqual({ name: 'secrets', mountPath: '/secrets', readOnly: true })
+    expect(others, program).toHaveLength(program === 'checkpoints' ? 1 : 0)
     const files = containerOf(workload).env.flatMap(({ value = '' }) => /^\/secrets\/(.*)$/.exec(value)?.[1] ?? [])
     expect(files.sort(), program).toEqual((await readdir(join(directory, program))).sort())
   }
@@ -113,7 +122,7 @@ test('secrets are those that secrets.ts writes for the program, and are mounted 
 
 test('no pod runs as root, writes to its file system, or has no limits', () => {
   for (const workload of workloads()) {
-    const { securityContext, automountServiceAccountToken } = workload.spec.template.spec
+    const { securityContext, automountServiceAccountToken } = templateOf(workload).spec
     expect(securityContext, nameOf(workload)).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 })
     expect(automountServiceAccountToken).toBe(false)
     const container = containerOf(workload)
@@ -127,13 +136,13 @@ test('no pod runs as root, writes to its file system, or has no limits', () => {
   }
 })
 
-test('every program but the migration has probes, a disruption budget and a network policy', () => {
+test('every program that does not end by itself has probes, a disruption budget and a network policy', () => {
   const policies = base.filter(({ kind }) => kind === 'NetworkPolicy')
   const budgets = base.filter(({ kind }) => kind === 'PodDisruptionBudget')
   for (const workload of workloads()) {
     const program = programOf(workload)
     const selector = { matchLabels: { 'app.kubernetes.io/name': program } }
-    expect(workload.spec.template.metadata.labels).toMatchObject(selector.matchLabels)
+    expect(templateOf(workload).metadata.labels).toMatchObject(selector.matchLabels)
     const policy = policies.find(({ spec }) => spec.podSelector.matchLabels?.['app.kubernetes.io/name'] === program)!
     expect(policy.spec.policyTypes, program).toContain('Egress')
     const container = containerOf(workload)
@@ -142,7 +151,7 @@ test('every program but the migration has probes, a disruption budget and a netw
     expect(allowed.map(({ port }: { port: number }) => port).sort()).toEqual(
       ports.map(({ containerPort }) => containerPort).sort(),
     )
-    if (program === 'migrate') continue
+    if (ending.includes(program)) continue
     expect(workload.spec.selector).toEqual(selector)
     expect(budgets.filter(({ spec }) => spec.selector.matchLabels['app.kubernetes.io/name'] === program)).toHaveLength(
       1,
@@ -150,6 +159,21 @@ test('every program but the migration has probes, a disruption budget and a netw
     for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
       expect(ports.map(({ name }) => name)).toContain(container[probe].httpGet.port)
   }
+})
+
+test('Kubernetes waits longer than a program needs to stop, and resolves the names of cores that are not ready', () => {
+  for (const workload of workloads()) {
+    const program = programOf(workload)
+    if (ending.includes(program)) continue
+    const { env } = containerOf(workload)
+    const delayMs = Number(env.find(({ name }: { name: string }) => name === 'STOP_DELAY_MS')?.value ?? 0)
+    const { terminationGracePeriodSeconds } = workload.spec.template.spec
+    expect(1000 * terminationGracePeriodSeconds, program).toBeGreaterThan(
+      delayMs + (program === 'courier' ? attemptReserveMs : 13_000),
+    )
+  }
+  const core = base.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'core')!
+  expect(core.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true })
 })
 
 test('Services, the autoscaler and CORE_URL name what exists', () => {
@@ -162,6 +186,19 @@ test('Services, the autoscaler and CORE_URL name what exists', () => {
   expect(base.map(nameOf)).toContain(`Deployment ${scaler.spec.scaleTargetRef.name}`)
   const core = base.find(({ kind }) => kind === 'StatefulSet')!
   const urls = Array.from({ length: core.spec.replicas }, (_, at) => `http://core-${at}.${core.spec.serviceName}:8081`)
-  for (const workload of workloads().filter(each => ['courier', 'gateway'].includes(programOf(each))))
+  for (const workload of workloads().filter(each => ['checkpoints', 'courier', 'gateway'].includes(programOf(each))))
     expect(containerOf(workload).env).toContainEqual({ name: 'CORE_URL', value: urls.join(',') })
+})
+
+test('a checkpoint is taken each day, one at a time, into a volume of its own', () => {
+  const { spec } = base.find(({ kind }) => kind === 'CronJob')!
+  expect(spec).toMatchObject({ schedule: expect.stringMatching(/^\d+ \d+ \* \* \*$/), concurrencyPolicy: 'Forbid' })
+  const [{ args, workingDir, volumeMounts }] = spec.jobTemplate.spec.template.spec.containers
+  expect(args).toEqual(['/app/cli/admin.ts', 'ledger', 'checkpoint'])
+  expect(volumeMounts).toContainEqual({ name: 'checkpoints', mountPath: workingDir })
+  const claims = base.filter(({ kind }) => kind === 'PersistentVolumeClaim').map(({ metadata }) => metadata.name)
+  expect(spec.jobTemplate.spec.template.spec.volumes).toContainEqual({
+    name: 'checkpoints',
+    persistentVolumeClaim: { claimName: claims[0] },
+  })
 })

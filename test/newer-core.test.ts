@@ -10,10 +10,13 @@ let system: System
 let newerCore: CoreProxy
 beforeAll(async () => {
   system = await startSystem({ gateways: 0 })
-  newerCore = await startCoreProxy(system.coreUrl, {
-    // The byte before a string of MessagePack is its length. Without it, a random secret may contain the same letters.
-    changeAnswer: body => Buffer.from(body.toString('latin1').replaceAll('\xa4W001', '\xa4W099'), 'latin1'),
-  })
+  newerCore = await startCoreProxy(
+    { url: system.coreUrl, token: system.gatewayToken },
+    {
+      // The byte before a string of MessagePack is its length. Without it, a random secret may contain the same letters.
+      changeAnswer: body => Buffer.from(body.toString('latin1').replaceAll('\xa4W001', '\xa4W099'), 'latin1'),
+    },
+  )
   await system.startGateway({ CORE_URL: newerCore.url })
 })
 afterAll(async () => {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { batchPath, batchType, packBatch } from '@workspace-wallet/contract'
+import { packBatch } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashOfToken } from '../services/core/src/operators/tokens.ts'
+import { openBatches } from './setup/batches.ts'
 import { execute, query } from './setup/database.ts'
 import { openConnection, received, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -123,24 +125,25 @@ test.each([
   const { name, token } = await newOperator()
   const late = `late-${name}`
   const core = system.cores[1]!
-  const begin = async (path: string, type: string, body: Uint8Array) => {
-    const socket = await openConnection(core.url)
-    const answer = received(socket)
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, Connection: 'close' }
-    socket.write(requestText('POST', path, headers, [`Content-Length: ${body.length}`]))
-    socket.write(body.subarray(0, 1))
-    return { answer, finish: () => socket.write(body.subarray(1)) }
-  }
   const input = { name: late, role: 'admin' } as const
-  const requests = [
-    await begin('/trpc/operators.create', 'application/json', Buffer.from(JSON.stringify({ json: input }))),
-    await begin(batchPath, batchType, packBatch([{ path: 'operators.create', type: 'mutation', input }])),
-  ]
+  const body = JSON.stringify({ json: input })
+  const socket = await openConnection(core.url)
+  const answer = received(socket)
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Connection: 'close' }
+  socket.write(requestText('POST', '/trpc/operators.create', headers, [`Content-Length: ${body.length}`]))
+  socket.write(body.slice(0, 1))
+  const batches = await openBatches(core.url, token)
+  const frame = packFrame(frameKinds.batch, 1, packBatch([{ path: 'operators.create', type: 'mutation', input }]))
+  const rejected = batches.expect(1)
+  batches.socket.write(frame.subarray(0, 20))
   // Tokens are looked up in the order of their requests.
   await clientOf(token, core.url).session.whoami.query()
   await end(name)
-  for (const { finish } of requests) finish()
-  for (const { answer } of requests) expect(await answer).toMatch(/HTTP\/1\.1 401 /)
+  socket.write(body.slice(1))
+  batches.socket.write(frame.subarray(20))
+  expect(await answer).toMatch(/HTTP\/1\.1 401 /)
+  expect((await rejected).status).toBe(401)
+  batches.socket.destroy()
   const { operators } = await system.admin.operators.list.query({ limit: 500 })
   expect(operators.find(each => each.name === late)).toBeUndefined()
 })

@@ -1,9 +1,9 @@
-import { createServer, type ServerResponse } from 'node:http'
-import { buffer } from 'node:stream/consumers'
-import { type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
+import { createServer } from 'node:http'
+import { batchCallLimit } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openHeap } from '../tools/bench/measure/heap.ts'
+import { type ReceivedBatch, serveBatches } from './setup/batches.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
 import { listen } from './setup/listen.ts'
 import { readMetric } from './setup/metrics.ts'
@@ -120,11 +120,9 @@ describe('calls that wait for a core', () => {
   /** How long a command may wait for a batch. */
   const waitMs = 3_000
   /** Batches that have arrived. Only tests answer them. */
-  const batches: { calls: BatchCall[]; response: ServerResponse }[] = []
-  const server = createServer(async (request, response) => {
-    if (request.url !== '/batch') return response.end('{}')
-    batches.push({ calls: unpackBatch(await buffer(request)) as BatchCall[], response })
-  })
+  const batches: ReceivedBatch[] = []
+  const server = createServer((_request, response) => void response.end('{}'))
+  serveBatches(server, batch => batches.push(batch))
   let client: CoreClient
   beforeAll(async () => {
     client = createCoreClient({ url: `http://127.0.0.1:${await listen(server)}`, token: 'x' })
@@ -162,8 +160,8 @@ describe('calls that wait for a core', () => {
     await until('one workspace has filled its half of the queue', () => notSent('greedy') > 0)
     expect(notSent('greedy')).toBe(1_000)
     expect(client.load()).toEqual({ waiting: batchCallLimit + 5_001, inFlight, unhealthyCores: 0 })
-    const { calls, response } = batches[0]!
-    response.end(packBatch(calls.map(() => ({ data: null }))))
+    const { calls, reply } = batches[0]!
+    reply(calls.map(() => ({ data: null })))
     await until('the next batch has arrived', () => batches.length === inFlight + 1)
     expect(batches.at(-1)!.calls.map(({ input }) => (input as { workspaceId: string }).workspaceId)).toContain('modest')
     vi.advanceTimersByTime(waitMs)

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call, createPath } from './setup/client.ts'
 import { createTestDatabase, execute, query, type TestDatabase } from './setup/database.ts'
 import { startFaultProxy } from './setup/fault-proxy.ts'
-import { logLines } from './setup/log-lines.ts'
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -296,6 +295,28 @@ describe('verification and checkpoints', () => {
   })
 })
 
+test('a backup says which places it contains, and the status shows the place whose backup is oldest', async () => {
+  const { system: calls } = system.admin
+  const record = (name: string, places?: number[]) => calls.recordBackup.mutate({ name, bytes: 1, places })
+  const lastBackup = async () => (await calls.status.query()).lastBackup?.name
+  for (const places of [undefined, [2]])
+    await expect(record('of-unknown.tar', places)).rejects.toMatchObject({
+      data: { appError: { code: 'S012', details: { field: 'places' } } },
+    })
+  await record('of-1.tar', [1])
+  expect(await lastBackup()).toBeUndefined()
+  await record('of-0.tar', [0])
+  expect(await lastBackup()).toBe('of-1.tar')
+  await record('of-both.tar', [0, 1])
+  expect(await lastBackup()).toBe('of-both.tar')
+  const text = await (await fetch(`${system.coreUrl}/metrics`)).text()
+  const times = Array.from(text.matchAll(/^core_last_backup_timestamp_seconds\{.*\} (.*)$/gm), ([, time]) =>
+    Number(time),
+  )
+  expect(times).toHaveLength(2)
+  for (const time of times) expect(time).toBeGreaterThan(0)
+})
+
 test('a secret of either place is encrypted under a new key-encryption key', async () => {
   const { keks } = await system.admin.keks.status.query()
   let after: string | undefined
@@ -320,7 +341,7 @@ test('metrics have the name of their place', async () => {
   expect(await openMetrics.text()).toContain(`core_events_total{place="${names[1]}",type="transfer.completed"}`)
 })
 
-test('a copy of a workspace in another place is trusted as little as the original', async () => {
+test('a copy of a workspace in another place is not used there, and a verification names it', async () => {
   const tenant = await newTenant(0)
   const isWorkspace = `id = '${uuidFromId('workspace', tenant.workspaceId)}'`
   const [row] = await query(urls()[0]!, `select to_jsonb(workspace)::text as text from workspace where ${isWorkspace}`)
@@ -331,12 +352,15 @@ test('a copy of a workspace in another place is trusted as little as the origina
   )
   const other = await system.startCore()
   const client = createCoreClient({ url: other.url, token: system.adminToken })
-  await expect(client.workspaces.get.query({ workspaceId: tenant.workspaceId })).rejects.toThrow('S001')
+  const { workspaceId } = tenant
+  expect(await client.workspaces.get.query({ workspaceId })).toMatchObject({ workspaceId })
+  const { ok, violations } = await verifyLedger(client)
+  expect(ok).toBe(false)
+  expect(violations).toContainEqual(
+    expect.objectContaining({ rule: 'workspace-place', ids: expect.objectContaining({ workspaceId }) }),
+  )
   await client.close()
   await other.stop()
-  expect(logLines(other).filter(({ level }) => level === 60)).toMatchObject([
-    { kind: 'workspace', id: tenant.workspaceId, msg: expect.stringContaining('copied to another place') },
-  ])
   await execute(urls()[1]!, `set session_replication_role = replica; delete from workspace where ${isWorkspace}`)
 })
 
@@ -368,7 +392,8 @@ test('while a place does not answer, the workspaces of the others are served, an
   const gateway = await system.startGateway({ CORE_URL: core.url })
   const at = (tenant: Tenant) => ({ ...tenant, baseUrl: gateway.url })
   const [inFirst, inSecond] = tenants as [Tenant, Tenant]
-  for (const tenant of [inFirst, inSecond]) expect((await pay(at(tenant))).status).toBe(200)
+  for (const tenant of [inFirst, inSecond])
+    await until('its place is served', async () => (await pay(at(tenant))).status === 200)
   const fresh = await newTenant(0)
   proxy.cut()
   await until('the key of the other place is not used any more', async () => (await pay(at(inSecond))).status === 503)

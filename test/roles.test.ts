@@ -3,6 +3,7 @@ import { packBatch, type Scope, unpackBatch } from '@workspace-wallet/contract'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
+import { sendBatch } from './setup/batches.ts'
 import { findProcedures, type Procedure } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 
@@ -108,6 +109,7 @@ const reach: Record<string, string[]> = {
     'ledger.verify',
     'limits.list',
     'members.list',
+    'moves.find',
     'operators.list',
     'receipts.check',
     'receipts.get',
@@ -230,12 +232,8 @@ type Type = Procedure['type']
 
 /** Calls without input: the role is checked before the input. */
 async function callInBatch(token: string, path: string, type: Type, input = {}): Promise<CoreAnswer> {
-  const response = await fetch(`${coreOfMany.url}/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
-    body: packBatch([{ path, type, input }]),
-  })
-  return (unpackBatch(await response.bytes()) as CoreAnswer[])[0]!
+  const { body } = await sendBatch(coreOfMany.url, token, packBatch([{ path, type, input }]))
+  return (unpackBatch(body) as CoreAnswer[])[0]!
 }
 
 /** The same call in a tRPC batch of two. */

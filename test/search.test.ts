@@ -419,6 +419,14 @@ describe('search.find', () => {
       expect(await find(flowId)).toMatchObject([{ id: transferId }])
   })
 
+  test('finds what the UUID of an ID names, as PostgreSQL shows it', async () => {
+    const [{ workspaceId, main: walletId }] = tenants
+    const { transferId } = (await pay(tenants[0], '1.00')).data
+    expect(await find(uuidFromId('workspace', workspaceId)!)).toMatchObject([{ kind: 'workspace', id: workspaceId }])
+    expect(await find(uuidFromId('wallet', walletId)!)).toMatchObject([{ kind: 'wallet', id: walletId }])
+    expect(await find(uuidFromId('transfer', transferId)!)).toMatchObject([{ kind: 'transfer', id: transferId }])
+  })
+
   test('finds what a bizId, a reference, a request ID, a user ID or a name names, wherever it is', async () => {
     const [tenant, other] = tenants
     const text = `name-${randomUUID()}`

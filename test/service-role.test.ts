@@ -313,15 +313,14 @@ describe('money', () => {
 /** Forges a deposit with consistent entries, wallets and ledger, but without valid MACs. */
 async function forgeDeposit({ workspace }: Books, walletId: string): Promise<void> {
   await asService(`
-    select post(array[l.workspace_id], array[l.xmin], array[l.mac], array[l.last_posted_at], array[l.order_count],
-      array[l.position + 1], array[${garbage}], array[1, 1], array[e.id, w.id], array[e.xmin, w.xmin], array[e.mac, w.mac], array[e.balance - 5000.00, w.balance + 5000.00],
-      array[e.sequence + 1, w.sequence + 1], array[e.order_count, w.order_count], array[${garbage}, ${garbage}],
-      array[${garbage}, ${garbage}],
-      array[1], array[gen_random_uuid()], array[l.position + 1], array[l.order_count], array['DEPOSIT'], array[null],
-      array[null], array[5000.00], array['USD'], array[1], array[2], array[e.sequence + 1], array[w.sequence + 1], array[null], array['admin:forged'],
-      array['forged'], array[null], array[e.balance - 5000.00], array[w.balance + 5000.00], array[e.order_count],
-      array[w.order_count], array[${garbage}], array[${garbage}],
-      array[null::uuid], array[null::numeric], array[null::uuid], array[null::numeric], array[null::uuid], null)
+    select post(
+      array[row(l.workspace_id, l.xmin, l.mac, l.last_posted_at, l.order_count, l.position + 1, ${garbage})]::posted_ledger[],
+      array[row(1, e.id, e.xmin, e.mac, e.balance - 5000.00, e.sequence + 1, e.order_count, ${garbage}, ${garbage}),
+        row(1, w.id, w.xmin, w.mac, w.balance + 5000.00, w.sequence + 1, w.order_count, ${garbage}, ${garbage})]::posted_wallet[],
+      array[row(1, gen_random_uuid(), l.position + 1, l.order_count, 'DEPOSIT', null, null, 5000.00, 'USD', null, null, null, null, null,
+        null, 'admin:forged', 'forged', null, 1, e.sequence + 1, e.order_count, e.balance - 5000.00, ${garbage},
+        2, w.sequence + 1, w.order_count, w.balance + 5000.00, ${garbage})]::posted_transfer[],
+      null, null)
     from ledger l, wallet e, wallet w
     where l.workspace_id = ${workspace} and e.workspace_id = l.workspace_id and e.kind = 'EXTERNAL'
       and w.id = ${literal(walletId)}`)

@@ -1,16 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import {
-  type BatchCall,
-  batchCallLimit,
-  batchPath,
-  batchType,
-  packBatch,
-  unpackBatch,
-  uuidFromId,
-} from '@workspace-wallet/contract'
+import { type BatchCall, batchCallLimit, packBatch, unpackBatch, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendBatch } from './setup/batches.ts'
 import { call, createPath } from './setup/client.ts'
 import { query } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
@@ -37,14 +30,9 @@ async function flood(token: string, makeCall: () => BatchCall, served: Promise<u
   const sendBatches = async () => {
     do {
       const body = packBatch(Array.from({ length: batchCallLimit }, makeCall))
-      const headers = { authorization: `Bearer ${token}`, 'content-type': batchType }
-      const response = await fetch(`${system.coreUrl}${batchPath}`, {
-        method: 'POST',
-        headers,
-        body: new Uint8Array(body),
-      })
-      expect(response.status).toBe(200)
-      for (const answer of unpackBatch(Buffer.from(await response.arrayBuffer())) as Record<string, never>[])
+      const answered = await sendBatch(system.coreUrl, token, body)
+      expect(answered.status).toBe(200)
+      for (const answer of unpackBatch(answered.body) as Record<string, never>[])
         codes.add('error' in answer ? ((answer.error as { message: string }).message ?? '') : 'ok')
     } while (!isOver)
   }
@@ -111,10 +99,7 @@ test('calls that a token must not make, and calls with invalid input, are sample
     ['session.whoami', undefined],
     ['courier.report', { webhookId: 7 }],
   ] as const) {
-    const headers = { authorization: `Bearer ${system.courierToken}`, 'content-type': batchType }
-    const body = new Uint8Array(refuse(path, input))
-    const response = await fetch(`${core.url}${batchPath}`, { method: 'POST', headers, body })
-    expect(response.status).toBe(200)
+    expect((await sendBatch(core.url, system.courierToken, refuse(path, input))).status).toBe(200)
   }
   const metrics = await (await fetch(`${core.url}/metrics`)).text()
   expect(metrics).toContain(
@@ -153,10 +138,8 @@ test.each([
   ['refusals.list', { address: 'a\u0000' }],
   ['members.list', { workspaceId: 'wsp_01h455vb4pex5vsknk084sn02q', after: 'a\u0000' }],
 ])('a null character, which PostgreSQL cannot store, is invalid input: %s %j', async (path, input) => {
-  const headers = { authorization: `Bearer ${system.adminToken}`, 'content-type': batchType }
-  const body = new Uint8Array(packBatch([{ path, type: 'query', input }]))
-  const response = await fetch(`${system.coreUrl}${batchPath}`, { method: 'POST', headers, body })
-  const [answer] = unpackBatch(Buffer.from(await response.arrayBuffer())) as { error: { data: { code: string } } }[]
+  const { body } = await sendBatch(system.coreUrl, system.adminToken, packBatch([{ path, type: 'query', input }]))
+  const [answer] = unpackBatch(body) as { error: { data: { code: string } } }[]
   expect(answer!.error.data.code).toBe('BAD_REQUEST')
 })
 

@@ -68,7 +68,7 @@ async function traceWith(traceId: string, ...names: string[]): Promise<ReceivedS
   return read()
 }
 
-const created = ['POST /api/v1/transfer/command/create', 'POST /batch', 'transfers.create', 'post batch'] as const
+const created = ['POST /api/v1/transfer/command/create', 'send batch', 'transfers.create', 'post batch'] as const
 
 test('a transfer is one trace, from the request of the client to the transaction that posts it', async () => {
   const [traceId, spanId] = [newTraceId(), newSpanId()]
@@ -85,7 +85,7 @@ test('a transfer is one trace, from the request of the client to the transaction
   const commit = spans.find(({ name }) => name.startsWith('commit '))!
   const path = [request, outgoing, incoming, batch, commit]
   expect(path.map(({ parentSpanId }) => parentSpanId)).toEqual([spanId, ...path.slice(0, -1).map(span => span.spanId)])
-  expect(of('wallet-gateway', 'POST /batch').parentSpanId).toBe(outgoing.spanId)
+  expect(of('wallet-gateway', 'send batch').parentSpanId).toBe(outgoing.spanId)
   expect(of('wallet-gateway', 'authenticate').parentSpanId).toBe(request.spanId)
   expect(request.attributes).toEqual({
     'http.request.method': 'POST',

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type BatchCall, batchPath, mintId, unpackBatch } from '@workspace-wallet/contract'
+import { mintId } from '@workspace-wallet/contract'
 import { hasKeyIdChecksum, mintKeyId } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
@@ -26,16 +26,18 @@ let baseUrl: string
 let gauge: (state: 'known' | 'unknown' | 'waiting') => Promise<number>
 beforeAll(async () => {
   system = await startSystem({ gateways: 0, coreEnvironment: keys, gatewayEnvironment: keys })
-  proxy = await startCoreProxy(system.coreUrl, {
-    onRequest(path, body) {
-      if (path !== batchPath) return
-      for (const call of unpackBatch(body) as BatchCall[]) {
-        if (call.path === 'access.changes') polls++
-        if (call.path === 'access.lookup')
-          for (const apiKey of (call.input as { apiKeys: string[] }).apiKeys) lookedUp.add(apiKey)
-      }
+  proxy = await startCoreProxy(
+    { url: system.coreUrl, token: system.gatewayToken },
+    {
+      onBatch(calls) {
+        for (const call of calls) {
+          if (call.path === 'access.changes') polls++
+          if (call.path === 'access.lookup')
+            for (const apiKey of (call.input as { apiKeys: string[] }).apiKeys) lookedUp.add(apiKey)
+        }
+      },
     },
-  })
+  )
   const gateway = await system.startGateway({ CORE_URL: proxy.url })
   baseUrl = gateway.url
   gauge = state => readMetric(gateway.internalUrl, `gateway_keys{state="${state}"}`)

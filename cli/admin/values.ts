@@ -131,6 +131,18 @@ export function parsePlace(text: string): string {
   throw new Error(`must be a number from the NUMBER column, or what a list said at its end, not "${text}"`)
 }
 
+/** Parses the number of a place of core: 0 is that of DATABASE_URL. */
+export function parsePlaceNumber(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new Error(`must be the number of a place, such as 1, not "${text}"`)
+  return Number(text)
+}
+
+/** Parses the numbers of places, such as "0,2". */
+export function parsePlaces(text: string): number[] {
+  if (!/^\d{1,2}(,\d{1,2})*$/.test(text)) throw new Error(`must be numbers of places such as 0 or 1,2, not "${text}"`)
+  return text.split(',').map(Number)
+}
+
 /** Parses a whole number from 1 to 10,000. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 10_000)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import {
+  BodyMemory,
   BodyReader,
   ConfigurationError,
   createLog,
@@ -34,6 +35,7 @@ import { ResponseMemory } from './http/response-memory.ts'
 import { createGuardedServer } from './http/server.ts'
 import { createInternalApp } from './internal/app.ts'
 import { serveConsole } from './internal/console.ts'
+import { CoreUrls } from './internal/core-urls.ts'
 import { createMetrics } from './internal/metrics.ts'
 import { createInternalServer } from './internal/server.ts'
 import { Denials } from './observability/denials.ts'
@@ -64,7 +66,7 @@ async function main(config: GatewayConfig): Promise<void> {
   metrics.watchCore(core)
   const sampled = new SampledLog(log)
   const memoryBytes = config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes
-  const bodies = new BodyReader({ memoryBytes, deadlineMs: bodyDeadlineMs })
+  const bodies = new BodyReader({ memory: new BodyMemory(memoryBytes), deadlineMs: bodyDeadlineMs })
   const responses = new ResponseMemory(config.RESPONSE_MEMORY_BYTES ?? defaultBodyMemoryBytes)
   metrics.watchMemory(bodies, responses)
   const denials = new Denials(metrics.registry, sampled)
@@ -113,8 +115,10 @@ async function main(config: GatewayConfig): Promise<void> {
     if (isStopping) response.setHeader('Connection', 'close')
   })
   const consolePages = config.CONSOLE_DIR === undefined ? undefined : await serveConsole(config.CONSOLE_DIR)
+  const cores = new CoreUrls(config.CORE_URL)
   const internal = createInternalServer(
-    createInternalApp({ coreUrls: config.CORE_URL, readiness, metrics, sampled, console: consolePages }),
+    createInternalApp({ cores, readiness, metrics, sampled, console: consolePages }),
+    { cores, sampled },
   )
   async function close(): Promise<void> {
     // First, so that readiness and metrics are available for as long as the gateway serves.

@@ -25,9 +25,12 @@ export async function readRules(): Promise<Rule[]> {
   return rules
 }
 
+export type ExpectedAlert = { exp_labels: Record<string, string> }
+type RuleTest = { alertname: string; eval_time: string; exp_alerts?: ExpectedAlert[] }
+
 /** The unit tests of rules, as promtool reads them. */
-export async function readRuleTests(): Promise<{ alertname: string; eval_time: string; exp_alerts?: object[] }[]> {
-  const tests: { alertname: string; eval_time: string; exp_alerts?: object[] }[] = []
+export async function readRuleTests(): Promise<RuleTest[]> {
+  const tests: RuleTest[] = []
   for await (const file of glob('prometheus/tests/*.yml', { cwd: directory }))
     for (const test of parse(await readFile(join(directory, file), 'utf8')).tests) tests.push(...test.alert_rule_test)
   return tests
@@ -52,8 +55,12 @@ export async function readPanelQueries(): Promise<PanelQuery[]> {
   return queries
 }
 
-/** A metric that an expression reads, and the labels that it names of it. `matchers` are those with `=` and `=~`. */
-export type Selector = { metric: string; matchers: { label: string; value: string }[]; groupedBy: string[] }
+/**
+ * A metric that an expression reads, and the labels that it names of it. `matchers` are those with `=` and `=~`.
+ *
+ * `groupedBy`: null if it is not aggregated.
+ */
+export type Selector = { metric: string; matchers: { label: string; value: string }[]; groupedBy: string[] | null }
 
 /** @throws Error if the expression is not valid PromQL */
 export function selectorsOf(expr: string): Selector[] {
@@ -63,7 +70,7 @@ export function selectorsOf(expr: string): Selector[] {
     enter(node) {
       if (node.type.isError) throw new Error(`"${expr}" is not PromQL at position ${node.from}`)
       if (node.name !== 'VectorSelector') return
-      const selector: Selector = { metric: textOf(node.node.getChild('Identifier')!), matchers: [], groupedBy: [] }
+      const selector: Selector = { metric: textOf(node.node.getChild('Identifier')!), matchers: [], groupedBy: null }
       node.node.cursor().iterate(child => {
         if (child.name !== 'UnquotedLabelMatcher') return
         const label = textOf(child.node.getChild('LabelName')!)
@@ -72,11 +79,13 @@ export function selectorsOf(expr: string): Selector[] {
       })
       for (let parent = node.node.parent; parent; parent = parent.parent) {
         if (parent.name !== 'AggregateExpr') continue
+        const groupedBy: string[] = []
+        selector.groupedBy = groupedBy
         parent
           .getChild('AggregateModifier')
           ?.cursor()
           .iterate(child => {
-            if (child.name === 'LabelName') selector.groupedBy.push(textOf(child))
+            if (child.name === 'LabelName') groupedBy.push(textOf(child))
           })
         break
       }

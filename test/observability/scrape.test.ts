@@ -1,8 +1,8 @@
-/** A real Prometheus scrapes a running service: every series that rules and dashboards name exists there. */
+/** A real Prometheus scrapes a running service of two places: every series that rules and dashboards name exists there. */
 import { errorTable } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from '../setup/client.ts'
-import { execute } from '../setup/database.ts'
+import { createTestDatabase, execute, type TestDatabase } from '../setup/database.ts'
 import { transferOrder } from '../setup/order.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../setup/replicated-postgres.ts'
 import { type System, startSystem } from '../setup/system.ts'
@@ -12,6 +12,7 @@ import { type Prometheus, startPrometheus } from './prometheus.ts'
 import { readPanelQueries, readRules, selectorsOf } from './rules.ts'
 
 let postgres: ReplicatedPostgres
+let second: TestDatabase
 let system: System
 let prometheus: Prometheus
 const hasEnded = new AbortController()
@@ -21,7 +22,12 @@ beforeAll(async () => {
   postgres = await startReplicatedPostgres()
   // Somebody who has to receive the log.
   await execute(postgres.ownerUrl, `select pg_create_physical_replication_slot('archive', true)`)
-  const coreEnvironment = { DATA_DIR: await makeTempDir('data'), VERIFY_EVERY_MINUTES: '60' }
+  second = await createTestDatabase()
+  const coreEnvironment = {
+    DATABASE_URLS: second.serviceUrl,
+    DATA_DIR: await makeTempDir('data'),
+    VERIFY_EVERY_MINUTES: '60',
+  }
   system = await startSystem({ database: postgres, cores: 2, gateways: 2, coreEnvironment })
   const couriers = [await system.startCourier(), await system.startCourier()]
   const hosts = (urls: (string | undefined)[]) => urls.map(url => new URL(url!).host)
@@ -43,6 +49,7 @@ afterAll(async () => {
   await traffic
   await prometheus?.stop()
   await system?.stop()
+  await second?.drop()
   await postgres?.stop()
 })
 
@@ -66,7 +73,7 @@ test('every metric, label and value that a rule or a dashboard names exists', as
     // Prometheus writes ALERTS while an alert is pending or fires.
     if (metric === 'ALERTS') continue
     const conditions = matchers.filter(({ label }) => !isCode(label)).map(({ label, value }) => `${label}=~"${value}"`)
-    const labels = [...matchers.map(({ label }) => label), ...groupedBy].map(label => `${label}!=""`)
+    const labels = [...matchers.map(({ label }) => label), ...(groupedBy ?? [])].map(label => `${label}!=""`)
     const selector = `${metric}{${[...conditions, ...labels].join(', ')}}`
     await until(`${selector} exists`, async () => (await prometheus.query(selector)).length > 0)
     for (const { value } of matchers.filter(({ label }) => isCode(label)))
@@ -85,6 +92,14 @@ test('every panel of the dashboards has series, with the labels of its legend', 
     for (const { metric } of series) expect(Object.keys(metric), what).toEqual(expect.arrayContaining(named))
   }
 }, 300_000)
+
+test('no rule mixes the figures of several places', async () => {
+  for (const { alert, record, expr } of await readRules())
+    for (const { metric, groupedBy } of selectorsOf(expr)) {
+      const places = await prometheus.query(`count by (place) (${metric}{place!=""})`)
+      if (places.length > 1 && groupedBy) expect(groupedBy, `${alert ?? record}: ${metric}`).toContain('place')
+    }
+})
 
 test('a service in order fires no alert', async () => {
   // The traffic has wrong signatures. Whether creates meet their objectives depends on how busy the machine of the test is.

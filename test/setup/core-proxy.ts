@@ -1,32 +1,38 @@
-/** An HTTP proxy between a gateway and core that sees every request and may change every answer. */
-import { createServer, request } from 'node:http'
-import { buffer } from 'node:stream/consumers'
+/** A proxy between a gateway and core that sees every batch and may change its answers. */
+import { createServer } from 'node:http'
+import type { BatchCall } from '@workspace-wallet/contract'
+import { openBatches, serveBatches } from './batches.ts'
 import { listen } from './listen.ts'
 
 export type CoreProxy = { url: string; close(): void }
 
 type Hooks = {
-  onRequest?: (path: string, body: Buffer) => void
+  onBatch?: (calls: BatchCall[]) => void
   changeAnswer?: (body: Buffer) => Buffer
 }
 
-export async function startCoreProxy(coreUrl: string, { onRequest, changeAnswer }: Hooks): Promise<CoreProxy> {
-  const server = createServer(async (incoming, outgoing) => {
-    const body = await buffer(incoming)
-    onRequest?.(incoming.url!, body)
-    const { method, headers } = incoming
-    const forwarded = request(new URL(incoming.url!, coreUrl), { method, headers }, async answer => {
-      outgoing.writeHead(answer.statusCode!, answer.headers)
-      if (changeAnswer) outgoing.end(changeAnswer(await buffer(answer)))
-      else answer.pipe(outgoing)
-    })
-    forwarded.on('error', () => outgoing.destroy())
-    forwarded.end(body)
+/** @param token of the gateway */
+export async function startCoreProxy(
+  core: { url: string; token: string },
+  { onBatch, changeAnswer = body => body }: Hooks,
+): Promise<CoreProxy> {
+  const server = createServer(async (request, response) => {
+    const answer = await fetch(core.url + request.url).catch(() => null)
+    if (answer) response.writeHead(answer.status).end(await answer.text())
+    else response.destroy()
+  })
+  const upstream = await openBatches(core.url, core.token)
+  serveBatches(server, async ({ calls, reply, reject }, body) => {
+    onBatch?.(calls)
+    const { status, body: answers } = await upstream.send(body)
+    if (status === 200) reply(changeAnswer(answers))
+    else reject(status || 502)
   })
   const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     close() {
+      upstream.socket.destroy()
       server.closeAllConnections()
       server.close()
     },

@@ -7,10 +7,11 @@ import type { Places } from '../../services/core/src/places/places.ts'
 import { appRouter } from '../../services/core/src/routers/app-router.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
 import type { Role } from '../../services/core/src/trpc/service-token.ts'
-import { createTestDatabase, type TestDatabase, waitingForLocks } from './database.ts'
+import { createOtherHome, createTestDatabase, hasOtherHome, type TestDatabase, waitingForLocks } from './database.ts'
 
 export type TestCore = {
   database: TestDatabase
+  /** The place of `database`. */
   core: Core
   places: Places<Core>
   chainKey: KeyObject
@@ -39,10 +40,14 @@ export async function openTestCore({
 }: TestCoreOptions = {}): Promise<TestCore> {
   const database = given ?? (await createTestDatabase())
   await prepare?.(database)
+  const home = hasOtherHome ? [await createOtherHome()] : []
+  const [first, ...others] = [...home, database, ...furtherPlaces].map(({ serviceUrl }) =>
+    waitingForLocks(serviceUrl, options),
+  )
   const key = () => randomBytes(32).toString('base64')
   const config = coreSchema.parse({
-    DATABASE_URL: waitingForLocks(database.serviceUrl, options),
-    DATABASE_URLS: furtherPlaces.map(({ serviceUrl }) => waitingForLocks(serviceUrl, options)).join(' '),
+    DATABASE_URL: first,
+    DATABASE_URLS: others.join(' '),
     DATABASE_WRITERS: 'postgres',
     KEY_ENCRYPTION_KEYS: `k1:${key()}`,
     LEDGER_CHAIN_KEY: key(),
@@ -55,16 +60,16 @@ export async function openTestCore({
     createLog('test', process.env.TEST_LOG ?? 'silent').log,
     new AbortController().signal,
   )
+  const core = opened.places.all[home.length]!
   return {
     database,
-    core: opened.places.home,
+    core,
     places: opened.places,
     chainKey: config.LEDGER_CHAIN_KEY,
-    as: role =>
-      appRouter.createCaller({ places: opened.places, core: opened.places.home, token: { name: 'test', role } }),
+    as: role => appRouter.createCaller({ places: opened.places, core, token: { name: 'test', role } }),
     async close() {
       await opened.close()
-      for (const each of [database, ...furtherPlaces]) await each.drop()
+      for (const each of [database, ...home, ...furtherPlaces]) await each.drop()
     },
   }
 }

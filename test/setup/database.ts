@@ -1,10 +1,16 @@
 /** A PostgreSQL database for each test file: a copy of a template that global.ts migrates once. */
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { inject } from 'vitest'
+import { createCitusDatabase, dropCitusDatabase } from '../../cli/processes/citus.ts'
 import { query } from '../../cli/processes/database.ts'
 import { until } from './until.ts'
 
 export { connect, query } from '../../cli/processes/database.ts'
+
+const databaseProgram = fileURLToPath(new URL('../../cli/database.ts', import.meta.url))
 
 export const templateDatabase = 'wallet_template'
 
@@ -29,6 +35,7 @@ export interface TestDatabase {
 
 /** With the product's schema, unless the template is another one: `template1` is empty. */
 export async function createTestDatabase(template = templateDatabase): Promise<TestDatabase> {
+  if (process.env.CITUS_URL !== undefined && template === templateDatabase) return createBucket(process.env.CITUS_URL)
   const server = inject('databaseServer')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
@@ -37,6 +44,46 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
     ownerUrl: urlOf(server.ownerUrl, name),
     serviceUrl: urlOf(server.serviceUrl, name),
     drop: () => execute(adminUrl, `drop database if exists ${name} with (force)`),
+  }
+}
+
+/**
+ * An empty place for the workspaces of no test, which becomes home in the project `buckets`: its tables are larger than those of the
+ * place of the test, so that core creates all workspaces there. What forgets the place of a workspace finds nothing at home.
+ */
+export async function createOtherHome(): Promise<TestDatabase> {
+  const database = await createTestDatabase()
+  await execute(
+    database.ownerUrl,
+    `set session_replication_role = replica;
+     insert into ledger (workspace_id, last_posted_at, revision, mac) values ('${randomUUID()}', now(), 1, '');
+     insert into wallet (workspace_id, id, kind, name, currency, status, created_at, updated_at, revision, mac, number)
+       select workspace_id, gen_random_uuid(), 'CUSTOMER', repeat('x', 900), 'USD', 'ACTIVE', now(), now(), 1, '', n
+       from ledger, generate_series(1, 5000) n;
+     delete from wallet; delete from ledger`,
+  )
+  return database
+}
+
+/** Whether cores have two places, of which the second one is that of the tests. */
+export const hasOtherHome = process.env.TEST_PLACES === '2'
+/** The number of the place of the tests. */
+export const testPlace = hasOtherHome ? 1 : 0
+
+/** A bucket in a database of its own, and the URLs of its worker. The tests of test/citus run on it. */
+async function createBucket(citusUrl: string): Promise<TestDatabase> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  const { url } = await createCitusDatabase(citusUrl, name)
+  const { host, pathname } = new URL(url)
+  const serviceUrl = `postgres://wallet_service:wallet_service@${host}${pathname}`
+  const env = { PATH: process.env.PATH, MIGRATION_DATABASE_URL: url, DATABASE_URL: serviceUrl }
+  await promisify(execFile)(process.execPath, [databaseProgram, 'distribute', '--buckets', '1'], { env })
+  const [placed] = await query(url, `select nodename || ':' || nodeport as worker from citus_shards limit 1`)
+  const onWorker = (each: string) => `${Object.assign(new URL(each), { host: placed!.worker }).href}?schema=${schema}`
+  return {
+    ownerUrl: onWorker(url),
+    serviceUrl: onWorker(serviceUrl),
+    drop: () => dropCitusDatabase(citusUrl, name),
   }
 }
 

@@ -1,7 +1,7 @@
 /** A gateway inside the test's own process, whose clocks the test controls. */
 import { createServer } from 'node:http'
 import { createCoreClient } from '@workspace-wallet/core-client'
-import { BodyReader, createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
+import { BodyMemory, BodyReader, createLog, parseKeyRing, SampledLog } from '@workspace-wallet/runtime'
 import { inject } from 'vitest'
 import { KeyCache } from '../../gateway/src/auth/keys/key-cache.ts'
 import { ConcurrencyLimit } from '../../gateway/src/auth/limits/concurrency-limit.ts'
@@ -46,7 +46,7 @@ export async function startGatewayApp(
     keys,
     nonces,
     mistakes: new MistakeSearch(),
-    bodies: new BodyReader({ memoryBytes: 4 * 2 ** 20, deadlineMs: 10_000 }),
+    bodies: new BodyReader({ memory: new BodyMemory(4 * 2 ** 20), deadlineMs: 10_000 }),
     bodyLimitBytes: 65_536,
     concurrency: new ConcurrencyLimit(2048),
     trustedProxies: [],

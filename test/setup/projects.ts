@@ -33,7 +33,7 @@ export function needsServers(path: string, read: (path: string) => string | null
 
 /**
  * Tests that also run on tables in another schema than `public`: of postings, holds, events, webhooks, lists, access and the verifier.
- * `npx vitest run --project buckets` runs them.
+ * `npx vitest run --project buckets` runs them. Cores that are programs have two places there, of which the second one has the workspaces.
  */
 const bucketTests = [
   'access/access-cache',
@@ -49,6 +49,9 @@ const bucketTests = [
   'webhooks/leases',
 ].map(name => `services/core/src/${name}.test.ts`)
 
+/** Tests of the whole service, whose workspaces are not at home there. */
+const systemBucketTests = ['key-life', 'transfers', 'wallets', 'webhook-delivery'].map(name => `test/${name}.test.ts`)
+
 /** The test files of the projects, relative to the root. */
 export function testFiles(): { unit: string[]; system: string[]; buckets: string[] } {
   const files = globSync('{packages,services,gateway,cli,tools,test,examples}/**/*.test.ts', {
@@ -57,7 +60,7 @@ export function testFiles(): { unit: string[]; system: string[]; buckets: string
     exclude: path => path.includes('node_modules') || path === 'test/pgbouncer',
   })
   const { unit = [], system = [] } = Object.groupBy(files, path => (needsServers(path) ? 'system' : 'unit'))
-  return { unit, system, buckets: bucketTests }
+  return { unit, system, buckets: [...bucketTests, ...systemBucketTests] }
 }
 
 const texts = new Map<string, string | null>()

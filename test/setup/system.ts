@@ -4,7 +4,7 @@ import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client
 import { inject } from 'vitest'
 import { pickFreePort } from '../../cli/processes/ports.ts'
 import { type Program, startProgram } from '../../cli/processes/program.ts'
-import { createTestDatabase, type TestDatabase, waitingForLocks } from './database.ts'
+import { createOtherHome, createTestDatabase, hasOtherHome, type TestDatabase, waitingForLocks } from './database.ts'
 import { createTenant, createWallet } from './workspaces.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
@@ -59,6 +59,7 @@ export type SystemOptions = {
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
   const database = options.database ? { ...options.database, drop: async () => {} } : await createTestDatabase()
+  const home = hasOtherHome ? await createOtherHome() : null
   const secret = () => randomBytes(32).toString('base64url')
   const [gatewayToken, serviceToken, fundingToken] = [secret(), secret(), secret()]
   const [courierToken, adminToken] = [secret(), secret()]
@@ -76,7 +77,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     const core = await start(coreProgram, {
       ...keys,
       CORE_PORT: String(await pickFreePort()),
-      DATABASE_URL: options.waitsForLocks ? waitingForLocks(database.serviceUrl) : database.serviceUrl,
+      ...placesOf([...(home ? [home.serviceUrl] : []), database.serviceUrl], options.waitsForLocks ?? false),
       DATABASE_WRITERS: 'postgres',
       LEDGER_CHAIN_KEY: chainKey,
       RECEIPT_KEYS: receiptKeys,
@@ -161,6 +162,12 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       await Promise.all([admin.close(), gatewayClient.close()])
       await Promise.all(programs.map(program => program.stop()))
       await database.drop()
+      await home?.drop()
     },
   }
+}
+
+function placesOf(urls: readonly string[], waitsForLocks: boolean): NodeJS.ProcessEnv {
+  const [first, ...others] = waitsForLocks ? urls.map(url => waitingForLocks(url)) : urls
+  return { DATABASE_URL: first, DATABASE_URLS: others.join(' ') }
 }

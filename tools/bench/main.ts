@@ -17,6 +17,7 @@ import { measureLists } from './parts/lists.ts'
 import { measureMemory } from './parts/memory.ts'
 import { measureNeighbours } from './parts/neighbours.ts'
 import { measureOverload } from './parts/overload.ts'
+import { measurePlaces } from './parts/places.ts'
 import { measurePosting } from './parts/posting.ts'
 import { measureReads } from './parts/reads.ts'
 import { measureTransfers } from './parts/transfers.ts'
@@ -28,6 +29,7 @@ const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Fi
   reads: measureReads,
   transfers: measureTransfers,
   posting: measurePosting,
+  places: measurePlaces,
   commands: measureCommands,
   edge: measureEdge,
   lists: measureLists,

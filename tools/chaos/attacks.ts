@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { batchPath, batchType } from '@workspace-wallet/contract'
+import { batchPath, batchProtocol } from '@workspace-wallet/contract'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 
 /** Number of connections by the status of the response; `closed` without one. */
 export type Outcomes = Record<string, number>
@@ -39,11 +40,11 @@ export function sendSlowBodies(target: Target, { connections, bytes, lines = [] 
 /** Bodies of a batch of calls that are full of empty maps, a byte each. `bytes`: of each body. */
 export function sendElementBombs(coreUrl: string, token: string, { connections, bytes }: Attack): Promise<Outcomes> {
   const head = [
-    `POST ${batchPath} HTTP/1.1`,
+    `GET ${batchPath} HTTP/1.1`,
     'Host: core',
     `Authorization: Bearer ${token}`,
-    `Content-Type: ${batchType}`,
-    `Content-Length: ${bytes}`,
+    'Connection: Upgrade',
+    `Upgrade: ${batchProtocol}`,
   ]
   const emptyMaps = Buffer.alloc(bytes, 0x80)
   // An array of all the maps that follow.
@@ -51,7 +52,7 @@ export function sendElementBombs(coreUrl: string, token: string, { connections, 
   emptyMaps.writeUInt32BE(bytes - 5, 1)
   return attack(coreUrl, connections, async socket => {
     socket.write(`${head.join('\r\n')}\r\n\r\n`)
-    socket.write(emptyMaps)
+    socket.write(packFrame(frameKinds.batch, 1, emptyMaps))
   })
 }
 
@@ -81,14 +82,19 @@ async function attack(url: string, connections: number, send: (socket: Socket) =
   return outcomes
 }
 
-/** The status of the first response, after which the connection is closed. */
+/** The status of the first response other than an upgrade, or of the rejection of a batch, after which the connection is closed. */
 function outcomeOf(url: string, send: (socket: Socket) => Promise<void>): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise(resolve => {
     let outcome = 'closed'
     const socket = connect(Number(port), hostname, () => void send(socket))
-    socket.once('data', data => {
-      outcome = /^HTTP\/1\.1 (\d{3}) /.exec(data.toString('latin1'))?.[1] ?? 'closed'
+    let text = ''
+    socket.on('data', data => {
+      text += data.toString('latin1')
+      const [, status] =
+        /^HTTP\/1\.1 (?!101)(\d{3}) |"status":(\d{3})/.exec(text)?.filter(each => each !== undefined) ?? []
+      if (status === undefined) return
+      outcome = status
       socket.destroy()
     })
     socket.on('error', () => socket.destroy())

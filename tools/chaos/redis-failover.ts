@@ -47,7 +47,7 @@ type Figures = { fault: string; refusedKeys: number; refusedMs: { median: number
 export async function runRedisFailover(kind: Kind, json: string | undefined, interrupted: AbortSignal): Promise<void> {
   say(`starting Redis (${kind}), PostgreSQL, two cores, two couriers and two gateways`)
   const set = await (kind === 'sentinel' ? startSentinelSet() : startRedisCluster())
-  const testbed = await startTestbed(interrupted, 'single', set.url)
+  const testbed = await startTestbed(interrupted, 'single', { redisUrl: set.url })
   const load = new Load(testbed.gatewayUrls)
   try {
     await load.start(testbed.admin)

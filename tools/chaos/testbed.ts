@@ -11,7 +11,7 @@ import { pickFreePort } from '../../cli/processes/ports.ts'
 import { startPostgres } from '../../cli/processes/postgres.ts'
 import { findRedis, runRedis } from '../../cli/processes/redis.ts'
 import { type LoggedCommand, runTask, startService } from '../../cli/processes/service.ts'
-import { makeSecrets } from '../../cli/start/secrets.ts'
+import { coreSecrets, makeSecrets } from '../../cli/start/secrets.ts'
 import { type Supervised, supervise } from '../../cli/start/supervise.ts'
 import { type Cluster, startCluster } from './cluster/cluster.ts'
 import { type Keep, type Part, thaw } from './parts/parts.ts'
@@ -27,11 +27,14 @@ export type Testbed = {
   coreUrls: string[]
   courierUrls: string[]
   admin: CoreClient
+  adminToken: string
   /** The service token of the couriers. */
   courierToken: string
   /** The database, with the role of the service, and with the role that owns the tables. */
   serviceUrl: string
   ownerUrl: string
+  /** LEDGER_CHAIN_KEY, and the other secrets of a core. */
+  coreSecrets: Record<string, string>
   /** Contains the logs of all parts. */
   directory: string
   /** Stops all parts. Removes the directory unless its logs are kept. */
@@ -42,11 +45,19 @@ const root = new URL('../../', import.meta.url)
 const database = 'wallet'
 const loopback = '127.0.0.0/8'
 
-/** @param redisUrl of a Redis that runs already; by default, one is a part of the testbed */
+type TestbedOptions = {
+  /** Of a Redis that runs already; by default, one is a part of the testbed. */
+  redisUrl?: string
+  /** The service URLs of places that exist already; by default, PostgreSQL is a part of the testbed. */
+  places?: readonly string[]
+  /** Each gateway calls one core, so that both cores post to the same workspaces. */
+  oneCorePerGateway?: boolean
+}
+
 export async function startTestbed(
   interrupted: AbortSignal,
   databaseKind: DatabaseKind,
-  redisUrl?: string,
+  { redisUrl, places, oneCorePerGateway = false }: TestbedOptions = {},
 ): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'wallet-chaos-'))
   // PostgreSQL may have to run as another user.
@@ -103,7 +114,7 @@ export async function startTestbed(
       `postgresql://${user}:${password}@127.0.0.1:${postgresPort}/${name}`
     const ownerUrl = (name: string) => postgresUrl(name, 'postgres', secrets.superuserPassword)
     const serviceUrl = postgresUrl(database, 'wallet_service', secrets.servicePassword)
-    await startDatabase(postgresPort, secrets.superuserPassword)
+    if (!places) await startDatabase(postgresPort, secrets.superuserPassword)
 
     if (redisUrl === undefined) {
       const redis = await findRedis()
@@ -119,19 +130,20 @@ export async function startTestbed(
       logFile: join(directory, `${name}.log`),
       env: { PATH: process.env.PATH, NODE_ENV: 'production', LOG_LEVEL: 'warn', ...env },
     })
-    await query(ownerUrl('postgres'), `create database ${database}`)
-    const migration = { MIGRATION_DATABASE_URL: ownerUrl(database), DATABASE_URL: serviceUrl }
-    await runTask(program('migrate', 'services/core/src/migrate.ts', migration), interrupted)
+    if (!places) {
+      await query(ownerUrl('postgres'), `create database ${database}`)
+      const migration = { MIGRATION_DATABASE_URL: ownerUrl(database), DATABASE_URL: serviceUrl }
+      await runTask(program('migrate', 'services/core/src/migrate.ts', migration), interrupted)
+    }
+    const [home, ...further] = places ?? [serviceUrl]
 
     const { keyEncryptionKeys: KEY_ENCRYPTION_KEYS, adminToken } = secrets
     for (const [at, port] of corePorts.entries()) {
       const core = program(`core-${at + 1}`, 'services/core/src/main.ts', {
         CORE_PORT: String(port),
-        DATABASE_URL: serviceUrl,
-        KEY_ENCRYPTION_KEYS,
-        LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
-        RECEIPT_KEYS: secrets.receiptKeys,
-        SERVICE_TOKENS: `gateway:gateway:${secrets.gatewayToken},courier:courier:${secrets.courierToken},admin:admin:${adminToken}`,
+        DATABASE_URL: home!,
+        DATABASE_URLS: further.join(' '),
+        ...coreSecrets(secrets),
         WEBHOOK_ALLOWED_NETWORKS: loopback,
       })
       await keep(core.name, 'core', signal => startService(core, signal))
@@ -149,7 +161,7 @@ export async function startTestbed(
       const gateway = program(`gateway-${at + 1}`, 'gateway/src/main.ts', {
         GATEWAY_PORT: String(port),
         INTERNAL_PORT: '0',
-        CORE_URL: coreUrls.join(','),
+        CORE_URL: oneCorePerGateway ? coreUrls[at]! : coreUrls.join(','),
         CORE_TOKEN: secrets.gatewayToken,
         KEY_ENCRYPTION_KEYS,
         REDIS_URL: redisUrl ?? `redis://127.0.0.1:${redisPort}`,
@@ -165,9 +177,11 @@ export async function startTestbed(
       coreUrls,
       courierUrls: courierPorts.map(url),
       admin,
+      adminToken,
       courierToken: secrets.courierToken,
       serviceUrl,
       ownerUrl: ownerUrl(database),
+      coreSecrets: coreSecrets(secrets),
       directory,
       stop,
     }

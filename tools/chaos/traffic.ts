@@ -54,8 +54,9 @@ const clients = 48
 /** In milliseconds. */
 export const defaultPauseMs = 20
 
-export async function makeTenant(admin: CoreClient): Promise<Tenant> {
-  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Chaos' })
+/** @param place its number; by default, the emptiest one */
+export async function makeTenant(admin: CoreClient, place?: number): Promise<Tenant> {
+  const { workspaceId } = await admin.workspaces.create.mutate({ name: 'Chaos', place })
   await admin.members.add.mutate({ workspaceId, userId: 'chaos' })
   const key = () => admin.apiKeys.create.mutate({ workspaceId, ownerUserId: 'chaos', scopes: [...scopes] })
   const wallet = async (amount: string | null): Promise<Wallet> => {

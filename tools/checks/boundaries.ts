@@ -20,6 +20,7 @@ export const layers = [
   'tools/charts',
   'tools/bench',
   'tools/chaos',
+  'tools/scale',
   'tools/pack',
   'tools/checks',
 ]
@@ -49,6 +50,7 @@ export const foldersOf: Record<string, readonly string[]> = {
     'receipts',
     'events',
     'webhooks',
+    'moves',
     'keks',
     'refusals',
     'instances',

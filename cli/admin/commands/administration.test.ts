@@ -115,6 +115,16 @@ describe('the state of the service', () => {
     expect(shown).toMatch(new RegExp(`Expire within 30 days:\n[^\n]+\n(.+\n)*${apiKey} +ada`))
   })
 
+  test('system record-backup records what another program has taken', async () => {
+    expect(await text('system record-backup --name elsewhere.tar --bytes 4096')).toBe(
+      'Recorded the backup elsewhere.tar.\n',
+    )
+    expect((await json('system status')).lastBackup).toMatchObject({ name: 'elsewhere.tar', bytes: 4096 })
+    expect(await fails(2, 'system record-backup --name elsewhere.tar --bytes many')).toContain(
+      'must be a number of bytes',
+    )
+  })
+
   test('system activity counts transfers; test/activity.test.ts has what it counts', async () => {
     expect(await json('system activity --hours 1')).toMatchObject({ totals: expect.any(Array) })
   })

@@ -7,7 +7,7 @@ export const searchCommands = [
   command({
     noun: 'search',
     verb: 'find',
-    help: 'find what an ID of any kind, a bizId, a reference, a request ID, a user ID or a name belongs to',
+    help: 'find what an ID of any kind or its UUID, a bizId, a reference, a request ID, a user ID or a name belongs to',
     flags: { text: { value: 'TEXT', help: 'the whole ID or name', required: true, parse: anyText } },
     examples: ['--text trf_…', '--text invoice-2026-0042'],
     run: (core, { text }) => core.search.find.query({ text }),

@@ -5,13 +5,45 @@ import {
   instanceLabel,
   kindsOfMixedVersions,
   maxActivityHours,
+  recordBackupInput,
   unusedForDays,
 } from '@workspace-wallet/contract'
 import { anyText } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
 import { numberedFlags, olderSentence, readPages } from '../pages.ts'
 import { table } from '../table.ts'
-import { parseCount } from '../values.ts'
+import { parseCount, parsePlaces, parserFor } from '../values.ts'
+
+const parseBackupName = parserFor(recordBackupInput.shape.name, 'must have 1 to 255 characters')
+
+/** What `npm run backup -- take` does by itself. */
+const recordBackup = command({
+  noun: 'system',
+  verb: 'record-backup',
+  help: 'record a backup that another program has taken, so that nobody is told that there is none',
+  flags: {
+    name: {
+      value: 'NAME',
+      help: 'name of its file',
+      required: true,
+      parse: parseBackupName,
+    },
+    bytes: { value: 'COUNT', help: 'size of its file', required: true, parse: parseBytes },
+    places: { value: 'NUMBERS', help: 'the places that it contains, if there are several', parse: parsePlaces },
+  },
+  examples: ['--name wallet.tar --bytes 52428800', '--name db-2.tar --bytes 52428800 --places 1'],
+  async run(core, backup) {
+    await core.system.recordBackup.mutate(backup)
+    return backup
+  },
+  print: ({ name }) => `Recorded the backup ${name}.`,
+})
+
+function parseBytes(text: string): number {
+  const bytes = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  if (Number.isNaN(bytes)) throw new Error(`must be a number of bytes, not "${text}"`)
+  return bytes
+}
 
 export const systemCommands = [
   command({
@@ -49,6 +81,7 @@ export const systemCommands = [
             totals.map(each => [each.hour.toISOString(), each.currency, String(each.transfers), each.volume]),
           ),
   }),
+  recordBackup,
 ]
 
 export const refusalCommands = [

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { batchType } from '@workspace-wallet/contract'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { describe, expect, test } from 'vitest'
 import {
   adminToken,
@@ -25,6 +25,9 @@ import {
   words,
 } from '../../../test/setup/admin.ts'
 import { startFaultProxy } from '../../../test/setup/fault-proxy.ts'
+
+/** The head of the answers to the first batch of a connection. */
+const answerHead = packFrame(frameKinds.answers, 1).toString('latin1', 0, 5)
 
 describe('wallets', () => {
   test('wallet create creates an empty, active wallet', async () => {
@@ -88,7 +91,7 @@ describe('wallets', () => {
     const command = `wallet deposit --workspace ${workspaceId} --wallet ${walletId} --amount 3`
     // Core answers after the commit, so the deposit is done.
     const path = await startFaultProxy(Number(new URL(coreUrl).port))
-    void path.fail({ in: 'answer', at: batchType, passes: 'none', by: 'reset' })
+    void path.fail({ in: 'answer', at: answerHead, passes: 'none', by: 'reset' })
     const through = { CORE_URL: path.url, CORE_TOKEN: adminToken }
     const lost = sentence(1, await run(words(command), through))
     path.cut()
@@ -183,7 +186,7 @@ describe('transfers, holds and limits', () => {
     await pay(wallets, 'order-1')
     const command = `transfer reverse --workspace ${wallets.workspaceId} --transfer order-1 --amount 30 --currency USD --biz-id refund`
     const path = await startFaultProxy(Number(new URL(coreUrl).port))
-    void path.fail({ in: 'answer', at: batchType, passes: 'none', by: 'reset' })
+    void path.fail({ in: 'answer', at: answerHead, passes: 'none', by: 'reset' })
     const lost = sentence(1, await run(words(command), { CORE_URL: path.url, CORE_TOKEN: adminToken }))
     path.cut()
     expect(lost).toBe(

@@ -12,10 +12,14 @@ import {
   newKey,
   newWallet,
   newWorkspace,
+  run,
   secret,
+  sentence,
   system,
   testEveryCommandOf,
   text,
+  throughCore,
+  words,
 } from '../../../test/setup/admin.ts'
 import { execute } from '../../../test/setup/database.ts'
 
@@ -75,6 +79,22 @@ describe('workspaces and members', () => {
     expect(await text(`member list --workspace ${workspaceId}`)).toBe('No members found.\n')
     expect(await text(`member list --workspace ${workspaceId} --removed`)).toContain('ada   REMOVED')
   })
+})
+
+test('workspace move says what it needs', async () => {
+  const workspaceId = await newWorkspace()
+  const command = `workspace move --workspace ${workspaceId}`
+  expect(await fails(2, command)).toBe('Give either --place or --cancel.')
+  expect(await fails(2, `${command} --place 1 --cancel`)).toBe('Give either --place or --cancel.')
+  expect(await fails(2, `${command} --place home`)).toContain('must be the number of a place')
+  const place = sentence(1, await run(words(`${command} --place 1`)))
+  expect(place).toContain('MIGRATION_DATABASE_URL')
+  const owner = { ...throughCore, MIGRATION_DATABASE_URL: system.database.ownerUrl }
+  expect(sentence(1, await run(words(`${command} --place 1`), owner))).toContain('There is no URL for place 1')
+  expect(sentence(1, await run(words(`${command} --cancel`), owner))).toBe(`${workspaceId} does not move.`)
+  // Where it is already, there is nothing to do.
+  const moved = await run([...words(`${command} --place 0`), '--json'], owner)
+  expect(JSON.parse(moved.stdout)).toEqual({ workspaceId, place: 0, stoppedMs: null })
 })
 
 describe('keys', () => {

@@ -1,10 +1,12 @@
 import { formatBalance, type MemberRecord, type WorkspaceRecord } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { anyText } from '../../command-line/flags.ts'
+import { ownerUrls } from '../../../services/core/src/config.ts'
+import { anyText, UsageError } from '../../command-line/flags.ts'
 import { type Command, command } from '../command.ts'
+import { cancelMove, moveWorkspace } from '../move/move.ts'
 import { moreSentence, pageFlags, readPages } from '../pages.ts'
 import { table } from '../table.ts'
-import { parseName } from '../values.ts'
+import { parseName, parsePlaceNumber } from '../values.ts'
 import { reason, user, workspace } from './id-flags.ts'
 
 export const workspaceCommands = [
@@ -75,7 +77,30 @@ export const workspaceCommands = [
         ...each.funds.map(({ currency, balance }) => `Funds      ${balance} ${currency}`),
       ].join('\n'),
   }),
+  command({
+    noun: 'workspace',
+    verb: 'move',
+    help: 'move a workspace to another place; run it again to continue a move that was interrupted',
+    flags: {
+      workspace,
+      place: { value: 'N', help: 'number of the place: 0 is home', parse: parsePlaceNumber },
+      cancel: { help: 'cancel a move that has not arrived: the workspace goes on where it is' },
+      reason,
+    },
+    examples: ['--workspace wsp_… --place 1', '--workspace wsp_… --cancel'],
+    async run(core, { workspace: workspaceId, place, cancel, reason }, progress) {
+      if ((place === undefined) === !cancel) throw new UsageError('Give either --place or --cancel.')
+      const onProgress = (done: number, total: number | null, what: string) => progress.show(done, total, what)
+      const options = { workspaceId, ownerUrls: findOwnerUrls(), reason, onProgress }
+      return place === undefined ? cancelMove(core, options) : moveWorkspace(core, { ...options, place })
+    },
+    print: ({ workspaceId, place, stoppedMs }) =>
+      `Workspace ${workspaceId} is in place ${place}.${stoppedMs === null ? '' : ` It was stopped for ${(stoppedMs / 1000).toFixed(1)} s.`}`,
+  }),
 ]
+
+/** `services/core` reads the URLs, so that they have the same form as for the migration step. */
+const findOwnerUrls = () => ownerUrls(process.env)
 
 export const memberCommands = [
   memberCommand(

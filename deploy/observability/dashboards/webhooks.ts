@@ -1,20 +1,20 @@
 import { dashboard, stat, timeSeries } from './panels.ts'
 
-/** What couriers deliver, and what waits. */
+/** What couriers deliver, and what waits. With several places, a single value is their sum, or that of the worst one. */
 export const webhooks = dashboard('wallet-webhooks', 'Wallet: webhooks', [
   {
     title: 'Lag',
     panels: [
       stat('Age of the oldest event', 's', 'max(core_webhook_lag_seconds)', { red: 60 }),
       stat('Events behind', 'short', 'max(core_webhook_lag_events)', { red: 10_000 }),
-      stat('Failing webhooks', 'short', 'max(core_webhooks_failing)', { red: 1 }),
-      stat('Paused webhooks', 'short', 'max(core_webhooks_paused)', { red: 1 }),
-      timeSeries('Age of the oldest event', 's', ['max(core_webhook_lag_seconds)', 'oldest']),
+      stat('Failing webhooks', 'short', 'sum(max by (place) (core_webhooks_failing))', { red: 1 }),
+      stat('Paused webhooks', 'short', 'sum(max by (place) (core_webhooks_paused))', { red: 1 }),
+      timeSeries('Age of the oldest event', 's', ['max by (place) (core_webhook_lag_seconds)', 'oldest {{place}}']),
       timeSeries(
         'Failing and paused',
         'short',
-        ['max(core_webhooks_failing)', 'failing'],
-        ['max(core_webhooks_paused)', 'paused'],
+        ['max by (place) (core_webhooks_failing)', 'failing {{place}}'],
+        ['max by (place) (core_webhooks_paused)', 'paused {{place}}'],
       ),
     ],
   },

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
-import { type BodyError, BodyReader } from '@workspace-wallet/runtime'
+import { type BodyError, BodyMemory, BodyReader } from '@workspace-wallet/runtime'
 import express from 'express'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createGuardedServer } from './server.ts'
 
-const bodies = new BodyReader({ memoryBytes: 2 ** 20, deadlineMs: 200 })
+const bodies = new BodyReader({ memory: new BodyMemory(2 ** 20), deadlineMs: 200 })
 const app = express()
 app.get('/', (_request, response) => void response.send('answered'))
 app.post('/', async (request, response) => {
@@ -13,7 +13,7 @@ app.post('/', async (request, response) => {
   response.send(bytes.toString())
 })
 /** Reads the body of a request after its client has gone, with a deadline that no test reaches. */
-const patient = new BodyReader({ memoryBytes: 2 ** 20, deadlineMs: 600_000 })
+const patient = new BodyReader({ memory: new BodyMemory(2 ** 20), deadlineMs: 600_000 })
 const late = Promise.withResolvers<BodyError>()
 app.post('/late', async request => {
   await new Promise(resolve => request.on('close', resolve))

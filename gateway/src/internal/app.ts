@@ -7,10 +7,11 @@ import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
+import type { CoreUrls } from './core-urls.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 export type InternalOptions = {
-  coreUrls: string[]
+  cores: CoreUrls
   readiness: () => Promise<Readiness>
   metrics: GatewayMetrics
   sampled: SampledLog
@@ -20,8 +21,6 @@ export type InternalOptions = {
 
 /** How long an event stream may be silent. */
 const proxyTimeoutMs = 60_000
-/** How often the health of a core that refused a connection is checked. Until it is healthy, it gets no calls. */
-const probeMs = 500
 /**
  * Headers that are not passed on. Some are about the connection of the caller only (section 7.6.1 of RFC 9110): Node throws at a
  * `Trailer` without chunks, where nobody can catch it. The gateway itself has answered `Expect`. Callers cannot set the others.
@@ -47,7 +46,7 @@ const ownHeaders = [
  * The application of the internal listener, for operators and internal callers: health, metrics, the console, and a proxy to
  * core. The listener is bound to loopback by default. The proxy adds no rights: callers send their own service token.
  */
-export function createInternalApp({ coreUrls, readiness, metrics, sampled, console }: InternalOptions): Express {
+export function createInternalApp({ cores, readiness, metrics, sampled, console }: InternalOptions): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', false)
 
@@ -66,7 +65,7 @@ export function createInternalApp({ coreUrls, readiness, metrics, sampled, conso
     response.type(type).send(text)
   })
   if (console) app.use(console)
-  app.use(replaceHeaders, coreProxy(coreUrls, sampled))
+  app.use(replaceHeaders, coreProxy(cores, sampled))
   app.use((request, response) => sendFailure(request, response, mintRequestId(), new DomainError('S004')))
   return app
 }
@@ -84,29 +83,10 @@ const replaceHeaders: RequestHandler = ({ headers, socket }, _response, next) =>
 }
 
 /** Streams calls, including event streams, to the cores in turn. */
-function coreProxy(coreUrls: string[], sampled: SampledLog) {
-  const cores = coreUrls.map(url => ({ url, isUnreachable: false }))
-  let turn = 0
-
-  function nextCore(): string {
-    turn = (turn + 1) % cores.length
-    const rotated = [...cores.slice(turn), ...cores.slice(0, turn)]
-    return (rotated.find(core => !core.isUnreachable) ?? rotated[0]!).url
-  }
-
-  async function skipUntilHealthy(core: (typeof cores)[number]): Promise<void> {
-    if (core.isUnreachable) return
-    core.isUnreachable = true
-    while (core.isUnreachable) {
-      await new Promise(resolve => setTimeout(resolve, probeMs).unref())
-      const answer = await fetch(`${core.url}/healthz`, { signal: AbortSignal.timeout(probeMs) }).catch(() => null)
-      core.isUnreachable = !answer?.ok
-    }
-  }
-
+function coreProxy(cores: CoreUrls, sampled: SampledLog) {
   return createProxyMiddleware({
-    target: coreUrls[0]!,
-    router: nextCore,
+    target: cores.next(),
+    router: () => cores.next(),
     pathFilter: ['/trpc', '/batch'],
     agent: new Agent({ keepAlive: true }),
     proxyTimeout: proxyTimeoutMs,
@@ -121,8 +101,7 @@ function coreProxy(coreUrls: string[], sampled: SampledLog) {
           message: 'core did not answer an internal call',
           summary: 'core did not answer more internal calls',
         })
-        const core = cores.find(({ url }) => String(target).startsWith(url))
-        if (core && !wasSent) void skipUntilHealthy(core)
+        if (!wasSent) void cores.skip(String(target))
         if (response instanceof Socket || response.headersSent) {
           response.destroy()
           return

@@ -113,11 +113,13 @@ export type KeyAccess = z.infer<typeof keyAccess>
 export const lookupAccessInput = z.object({ apiKeys: z.array(z.string().max(64)).min(1).max(500) })
 /**
  * The access revision of each place, and the requested keys that exist there, read in one snapshot. `revisions`: null for a place that
- * does not answer, which may have the keys that are missing. `place`: which of the revisions is that of the key.
+ * has not answered, which may have the keys that are missing. `place`: which of the revisions is that of the key. `unavailable`: keys
+ * whose workspace is moving to another place, or whose place has not answered.
  */
 export const accessSnapshot = z.object({
   revisions: z.array(z.int().nullable()).min(1),
   keys: z.array(keyAccess.extend({ place: z.int().min(0) })),
+  unavailable: z.array(z.string()),
 })
 
 /** How often a gateway, and core itself, polls for changed keys. */
@@ -140,13 +142,11 @@ export type AccessPosition = z.infer<typeof accessPosition>
 /** The last position of each place that a gateway has received; empty before the first poll. */
 export const accessChangesInput = z.object({ since: z.array(accessPosition).max(1000) })
 /**
- * The keys that changed since then. If `complete` is false, they are unknown or too many: drop all cached keys. `positions`: of each
- * place, null for one that does not answer.
+ * The keys of each place that changed since then, and the position that this leads to; null for a place that does not answer. If `complete`
+ * is false, they are unknown or too many: drop all cached keys of the place.
  */
 export const accessChanges = z.object({
-  positions: z.array(accessPosition.nullable()).min(1),
-  complete: z.boolean(),
-  apiKeys: z.array(z.string()),
+  places: z.array(accessPosition.extend({ complete: z.boolean(), apiKeys: z.array(z.string()) }).nullable()).min(1),
   /** The key of the checksums in key IDs (see key-ids.ts in packages/runtime). It never changes. */
   checksumKey: z.string(),
 })

@@ -42,8 +42,12 @@ export const auditActions = [
   'webhook.rotate',
   'webhook.seek',
   'webhook.update',
+  'workspace.arrive',
   'workspace.create',
   'workspace.delete',
+  'workspace.leave',
+  'workspace.move',
+  'workspace.stay',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

@@ -2,9 +2,9 @@ import { addExtension, Packr } from 'msgpackr'
 import { Decimal, parseDecimal } from './money.ts'
 
 /**
- * One call of a batch. `POST /batch` takes many calls in one HTTP request and returns their results in one response,
- * because a request costs far more than a call. Both bodies are MessagePack, which is eight times as fast as the superjson
- * of `/trpc` (docs/decisions/0002).
+ * One call of a batch. A connection to `/batch` takes many calls in one frame and returns their results in one frame, because an
+ * exchange costs far more than a call. Both are MessagePack, which is eight times as fast as the superjson of `/trpc`
+ * (docs/decisions/0002, docs/decisions/0046).
  */
 export type BatchCall = {
   path: string
@@ -18,7 +18,8 @@ export type BatchCall = {
 export type BatchAnswer = { data: unknown } | { error: { message: string; code: number; data: unknown } }
 
 export const batchPath = '/batch'
-export const batchType = 'application/vnd.msgpack'
+/** What a connection to `batchPath` is upgraded to, in the `Upgrade` header. */
+export const batchProtocol = 'workspace-wallet-batches'
 /** Maximum number of calls in one batch. */
 export const batchCallLimit = 512
 /** Maximum size of a batch. A create with the largest body that a gateway can be configured to accept fits in. */

@@ -84,6 +84,8 @@ export const ledgerRules = {
   'ledger-time': "A ledger's last_posted_at is not before its last event.",
   'workspace-mac': "A workspace's MAC matches its row.",
   'ledger-mac': "A ledger's MAC matches its row.",
+  'workspace-place': 'A workspace was created in the place that has it, or has moved there.',
+  'move-mac': "The MAC of a workspace's last move matches its row.",
   'member-mac': "A member's MAC matches its row.",
   'key-mac': "An API key's MAC matches its row.",
   'operator-mac': "An operator's MAC matches its row.",

@@ -33,8 +33,8 @@ export const workspaceRecord = z.object({
   name: z.string(),
   createdAt: z.date(),
   deletedAt: z.date().nullable(),
-  /** HALTED: it rejects postings, because rows were modified outside the service. CLOSED: the workspace was deleted. */
-  ledger: z.enum(['OPEN', 'CLOSED', 'HALTED']),
+  /** HALTED: it rejects postings, because rows were modified outside the service. CLOSED: the workspace was deleted. MOVING: it is stopped until it has arrived in another place. */
+  ledger: z.enum(['OPEN', 'CLOSED', 'HALTED', 'MOVING']),
   haltReason: z.string().nullable(),
   wallets: z.int(),
   /** Transfers between wallets. */

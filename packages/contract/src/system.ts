@@ -42,8 +42,15 @@ export type CheckpointRecord = z.infer<typeof checkpointRecord>
 export const checkpointRecords = z.object({ checkpoints: z.array(checkpointRecord), next: z.string().nullable() })
 export type CheckpointRecords = z.infer<typeof checkpointRecords>
 
-/** A backup that `npm run backup` has taken. Core does not keep its file. */
-export const recordBackupInput = z.object({ name: z.string().min(1).max(255), bytes: z.int().min(0) })
+/**
+ * A backup that somebody has taken. Core does not keep its file. `places`: the numbers of the places that it contains, from 0; needed if
+ * there are several.
+ */
+export const recordBackupInput = z.object({
+  name: z.string().min(1).max(255),
+  bytes: z.int().min(0),
+  places: z.array(z.int().min(0)).min(1).max(100).optional(),
+})
 
 export const backupRecord = record.extend({ name: z.string(), bytes: z.int() })
 export type BackupRecord = z.infer<typeof backupRecord>

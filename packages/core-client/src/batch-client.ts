@@ -11,14 +11,14 @@ import type { PendingCall } from './pending-call.ts'
  * concurrent reads need a few requests. Commands have queues for each core.
  */
 const limits = {
-  postings: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  postings: { channel: 'commands', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
   // So that a request has about as many transfers as one of creates.
-  transferBatches: { batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
+  transferBatches: { channel: 'commands', batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
   // A request each: one that waits for a lock delays no posting.
-  commands: { batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
-  reads: { batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
-  access: { batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
-  others: { batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
+  commands: { channel: 'commands', batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
+  reads: { channel: 'reads', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
+  access: { channel: 'reads', batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
+  others: { channel: 'others', batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, QueueLimits>
 type Kind = keyof typeof limits
 /** The kinds that have a queue for each core. */
@@ -110,16 +110,16 @@ export class BatchClient {
     for (const queue of this.#queues) queue.sweep()
   }
 
-  /** Aborts its requests if a healthy core remains, so that their calls go there. Otherwise fails all waiting calls. */
+  /** Aborts its exchanges if a healthy core remains, so that their calls go there. Otherwise fails all waiting calls. */
   #removeFromRotation(core: CoreConnection): void {
     if (this.cores.some(({ isUnhealthy }) => !isUnhealthy)) core.abortPending()
     else for (const queue of this.#queues) queue.shed()
   }
 
-  /** Waits for pending requests. */
+  /** Waits for pending exchanges. */
   async close(): Promise<void> {
-    clearInterval(this.#timer)
     await Promise.all(this.cores.map(core => core.close()))
+    clearInterval(this.#timer)
   }
 }
 

@@ -6,12 +6,12 @@ import { startCallSpan } from './call-span.ts'
 import { PendingCall } from './pending-call.ts'
 
 /**
- * A terminating link that batches calls to core's `/batch` endpoint. Unlike tRPC's httpBatchLink, calls made while
- * requests are in flight are collected for the next request, different kinds of calls are never in one batch, and there
+ * A terminating link that batches calls to core, over a few connections (docs/decisions/0046). Unlike tRPC's httpBatchLink, calls made while
+ * batches are in flight are collected for the next one, different kinds of calls are never in one batch, and there
  * can be several cores.
  *
- * An aborted call fails with CallAborted. If it is still queued, it is not sent. The request of a batch is aborted once
- * all of its calls are.
+ * An aborted call fails with CallAborted. If it is still queued, it is not sent. A batch is given up once all of its calls
+ * are.
  */
 export function batchLink({ client }: { client: BatchClient }): TRPCLink<AppRouter> {
   return () =>

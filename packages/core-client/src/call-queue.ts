@@ -1,13 +1,15 @@
 import { batchByteLimit, packBatch } from '@workspace-wallet/contract'
 import { FairQueue } from '@workspace-wallet/runtime/fair-queue'
 import { SpanKind, withSharedSpan } from '@workspace-wallet/runtime/tracing'
-import type { CoreConnection } from './core-connection.ts'
+import type { Channel, CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
-import type { CoreUnreachable, NoAnswerError } from './errors.ts'
+import { CallAborted, type CoreUnreachable, type NoAnswerError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
 import type { PendingCall } from './pending-call.ts'
 import { unresponsive } from './request-failures.ts'
 
 export type QueueLimits = {
+  channel: Channel
   /** Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. */
   batches: number
   callsPerBatch: number
@@ -17,8 +19,8 @@ export type QueueLimits = {
   timeoutMs: number
 }
 
-/** `request` aborts the HTTP request that is in flight. */
-type Batch = { calls: PendingCall[]; body: Buffer; request?: AbortController }
+/** `exchange`: with the core that the batch was given to last. */
+type Batch = { calls: PendingCall[]; body: Buffer; exchange?: Exchange }
 
 /** Calls that may wait for a batch. Further calls fail at once. */
 const waitingLimit = 10_000
@@ -59,11 +61,12 @@ export class CallQueue {
     else this.#schedule()
   }
 
-  /** Aborts a call, and the request of its batch once no call of the batch needs it. */
+  /** Aborts a call, and the exchange of its batch once no call of the batch needs it. */
   abort(call: PendingCall, reason: unknown): void {
     if (call.state === 'queued') this.#waiting.remove(call.workspaceId, call)
     call.abort(reason)
-    for (const { calls, request } of this.#batches) if (calls.every(isSettled)) request?.abort()
+    for (const { calls, exchange } of this.#batches)
+      if (calls.every(isSettled)) exchange?.fail(new CallAborted(reason, exchange.sent, exchange.sentAtMs))
   }
 
   /** Fails calls that have waited too long. They were not sent. */
@@ -111,9 +114,8 @@ export class CallQueue {
     for (const core of this.#rotation.next()) {
       const sentAtMs = performance.now()
       for (const call of batch.calls) call.markSent(sentAtMs)
-      batch.request = new AbortController()
       try {
-        const answers = await this.#request(core, batch, batch.request)
+        const answers = await this.#exchange(core, batch)
         if (answers.every(isUnavailable)) core.startCoolDown()
         for (const [at, call] of batch.calls.entries()) call.answer(answers[at])
         return
@@ -129,14 +131,18 @@ export class CallQueue {
     for (const call of batch.calls) call.fail(failure)
   }
 
-  /** One request to one core, for all calls of a batch. */
-  #request(core: CoreConnection, { calls, body }: Batch, request: AbortController): Promise<unknown[]> {
-    const span = {
-      kind: SpanKind.CLIENT,
-      callers: calls.map(each => each.span),
-      attributes: { 'http.request.method': 'POST', ...core.attributes, 'wallet.batch.calls': calls.length },
+  /** Sends a batch to one core, and returns the answers to its calls. */
+  #exchange(core: CoreConnection, batch: Batch): Promise<unknown[]> {
+    const { channel, timeoutMs } = this.#limits
+    const exchange = () => {
+      batch.exchange = core.send(batch.body, channel, timeoutMs)
+      return batch.exchange.answers
     }
-    return withSharedSpan('POST /batch', span, () => core.send(body, this.#limits.timeoutMs, request))
+    // None of them is traced: leave out what only spans need.
+    if (!batch.calls.some(each => each.span)) return exchange()
+    const callers = batch.calls.map(each => each.span)
+    const attributes = { ...core.attributes, 'wallet.batch.calls': callers.length }
+    return withSharedSpan('send batch', { kind: SpanKind.CLIENT, callers, attributes }, exchange)
   }
 }
 

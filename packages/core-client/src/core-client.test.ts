@@ -1,16 +1,11 @@
+import { spawn } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { buffer } from 'node:stream/consumers'
-import {
-  type BatchAnswer,
-  type BatchCall,
-  batchCallLimit,
-  mintId,
-  packBatch,
-  unpackBatch,
-} from '@workspace-wallet/contract'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, Server as NetServer } from 'node:net'
+import { type BatchAnswer, type BatchCall, batchCallLimit, mintId, packBatch } from '@workspace-wallet/contract'
+import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterEach, describe, expect, test } from 'vitest'
+import { type ReceivedBatch, serveBatches } from '../../../test/setup/batches.ts'
 import { until } from '../../../test/setup/until.ts'
 import { domainErrorOf } from './call-errors.ts'
 import { type CoreClient, createCoreClient } from './core-client.ts'
@@ -23,8 +18,11 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map(client => client.close()))
 })
 
-async function listen(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
+/** @param onBatch without it, no connection for batches is accepted */
+async function listen(listener: RequestListener, onBatch?: (batch: ReceivedBatch) => void): Promise<string> {
+  const server = createServer(listener)
+  if (onBatch) serveBatches(server, onBatch)
+  server.listen(0, '127.0.0.1')
   servers.push(server)
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -39,22 +37,17 @@ function connect(...url: string[]): CoreClient {
   return client
 }
 
-type Received = { calls: BatchCall[]; response: ServerResponse }
+/** Answers health checks. */
+const healthy: RequestListener = (_request, response) => void response.end('{}')
 
 /** A core that records its batches. It answers each call with `answer`; without one, the test replies. */
 async function startCore(answer?: (call: BatchCall) => unknown) {
-  const batches: Received[] = []
-  const url = await listen(async (request, response) => {
-    if (request.url !== '/batch') return void response.end('{}')
-    const received = { calls: unpackBatch(await buffer(request)) as BatchCall[], response }
+  const batches: ReceivedBatch[] = []
+  const url = await listen(healthy, received => {
     batches.push(received)
-    if (answer) reply(received, received.calls.map(answer))
+    if (answer) received.reply(received.calls.map(answer) as BatchAnswer[])
   })
   return { url, batches, paths: () => batches.flatMap(({ calls }) => calls.map(({ path }) => path)) }
-}
-
-function reply({ response }: Received, answers: unknown): void {
-  response.end(packBatch(answers as BatchAnswer[]))
 }
 
 /** The fake cores do not check input. */
@@ -91,7 +84,7 @@ describe('abort signals', () => {
       await until('a batch has arrived', () => core.batches.length > 0)
       const batch = core.batches.shift()!
       names.push(...batch.calls.map(({ input }) => (input as { name: string }).name))
-      reply(batch, [{ data: names.at(-1) }])
+      batch.reply([{ data: names.at(-1) }])
     }
     expect(names).toEqual([...sent.map(() => 'sent'), 'other'])
     expect(await other).toBe('other')
@@ -111,26 +104,28 @@ describe('abort signals', () => {
     expect(cause).toBeInstanceOf(CallAborted)
     expect(cause).toMatchObject({ sent: true, cause: { name: 'AbortError' } })
     expect(cause.sentAtMs).toBeGreaterThanOrEqual(calledAtMs)
-    reply(core.batches[0]!, [{ data: 'ignored' }, { data: 'done' }])
+    core.batches[0]!.reply([{ data: 'ignored' }, { data: 'done' }])
     expect(await other).toBe('done')
   })
 
-  test('a request is aborted once all calls of its batch are', async () => {
+  test('a batch is given up once all its calls are aborted, and later answers are ignored', async () => {
     const core = await startCore()
     const client = connect(core.url)
     const [first, second] = [new AbortController(), new AbortController()]
     const calls = [first, second].map(({ signal }) => causeOf(create(client, 'aborted', signal)))
     await until('the batch has arrived', () => core.batches.length === 1)
-    const { response } = core.batches[0]!
     first.abort()
     await calls[0]
     expect(client.load().inFlight).toBe(1)
-    const closed = once(response, 'close')
     second.abort()
-    await closed
-    expect(response.writableEnded).toBe(false)
     expect(await calls[1]).toMatchObject({ name: 'CallAborted', sent: true })
     await until('the batch is over', () => client.load().inFlight === 0)
+    core.batches[0]!.reply([{ data: 'late' }, { data: 'late' }])
+    const other = create(client, 'other')
+    await until('the next batch has arrived', () => core.batches.length === 2)
+    core.batches[1]!.reply([{ data: 'done' }])
+    expect(await other).toBe('done')
+    expect(core.batches[1]!.socket).toBe(core.batches[0]!.socket)
   })
 
   test('a time-out is the cause of the error', async () => {
@@ -186,7 +181,7 @@ describe('creates of one workspace go to one core', () => {
   const workspaces = Array.from({ length: 40 }, () => mintId('workspace'))
   const done = () => ({ data: null })
   const createAll = (client: CoreClient) => Promise.all(workspaces.map(workspace => create(client, workspace)))
-  const workspacesAt = ({ batches }: { batches: Received[] }) =>
+  const workspacesAt = ({ batches }: { batches: ReceivedBatch[] }) =>
     new Set(batches.flatMap(({ calls }) => calls.map(({ input }) => (input as { workspaceId: string }).workspaceId)))
 
   test('which all clients choose, and different workspaces choose different cores', async () => {
@@ -221,10 +216,12 @@ describe('creates of one workspace go to one core', () => {
   test('a core that does not answer delays only its own workspaces; they move once it is unhealthy', async () => {
     let isHealthy = true
     let received = 0
-    const slow = await listen((request, response) => {
-      if (request.url === '/batch') received++
-      else if (isHealthy) response.end('{}')
-    })
+    const slow = await listen(
+      (_request, response) => {
+        if (isHealthy) response.end('{}')
+      },
+      () => received++,
+    )
     const core = await startCore(done)
     const client = connect(slow, core.url)
     const answered = new Set<string>()
@@ -251,8 +248,10 @@ describe('creates of one workspace go to one core', () => {
 
   test.each<[string, () => Promise<string>]>([
     ['cannot be reached', async () => addressWithoutServer],
-    ['closes the connection', () => listen((_request, response) => response.destroy())],
+    ['accepts no connection for batches', () => listen((_request, response) => response.destroy())],
+    ['closes the connection', () => listen(healthy, ({ socket }) => socket.destroy())],
     ['fails', () => listen((_request, response) => response.writeHead(500).end())],
+    ['rejects batches', () => listen(healthy, ({ reject }) => reject(503))],
     ['is unavailable', async () => (await startCore(() => ({ error: unavailable }))).url],
   ])('if that core %s, the next attempt goes to another one', async (_, startFaulty) => {
     const core = await startCore(done)
@@ -305,20 +304,29 @@ describe('the server rejects the request', () => {
     }
   })
 
-  test('HTTP 500: the call may have been executed', async () => {
+  test('HTTP 500: a streamed call may have been executed, and no other, because none was sent', async () => {
     const client = connect(await listen((_request, response) => response.writeHead(500).end()))
-    for (const call of [create, streamed])
-      expect(await causeOf(call(client, 'w'))).toMatchObject({ name: 'CoreRejected', sent: true })
+    expect(await causeOf(streamed(client))).toMatchObject({ name: 'CoreRejected', sent: true })
+    expect(await causeOf(create(client, 'w'))).toMatchObject({ name: 'CoreRejected', sent: false })
   })
 
-  test.each<[string, Buffer | string]>([
-    ['HTML', '<html>'],
+  test.each([
+    [413, false],
+    [503, false],
+    [500, true],
+  ])('a batch is rejected with %i: whether it may have been executed: %s', async (status, sent) => {
+    const client = connect(await listen(healthy, ({ reject }) => reject(status)))
+    expect(await causeOf(create(client, 'w'))).toMatchObject({ name: 'CoreRejected', status, sent })
+  })
+
+  test.each<[string, Buffer]>([
+    ['HTML', Buffer.from('<html>')],
     ['MessagePack that is not an array', packBatch('yes' as never)],
     ['fewer answers than calls', packBatch([])],
     ['null as an answer', packBatch([null] as never)],
     ['an answer without data and error', packBatch([{}] as never)],
-  ])('HTTP 200 with %s: the call may have been executed', async (_, body) => {
-    const client = connect(await listen((_request, response) => response.end(body)))
+  ])('answers that are %s: the call may have been executed', async (_, body) => {
+    const client = connect(await listen(healthy, ({ reply }) => reply(body)))
     const cause = await causeOf(create(client, 'w'))
     expect(cause).toBeInstanceOf(CoreUnreachable)
     expect(cause).toMatchObject({ sent: true })
@@ -381,11 +389,10 @@ describe('streamed answers', () => {
 })
 
 test('a core that sends its answers byte by byte keeps no call from another core', async () => {
-  const trickling = await listen((request, response) => {
-    if (request.url !== '/batch') return void response.end('{}')
-    request.resume()
-    const timer = setInterval(() => response.write(Buffer.from([0xc0])), 100)
-    response.once('close', () => clearInterval(timer))
+  const trickling = await listen(healthy, ({ socket }) => {
+    socket.write(packFrame(frameKinds.answers, 1, Buffer.alloc(1000)).subarray(0, 9))
+    const timer = setInterval(() => socket.write(Buffer.from([0xc0])), 100)
+    socket.once('close', () => clearInterval(timer))
   })
   const core = await startCore(() => ({ data: {} }))
   const client = connect(trickling, core.url)
@@ -397,11 +404,84 @@ test('a core that sends its answers byte by byte keeps no call from another core
   expect(await Promise.all(reads.flat())).toEqual(Array.from({ length: 6 }, () => ({})))
 })
 
+describe('connections', () => {
+  test('are kept, one for commands, one for single reads, and one for the rest', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const client = connect(core.url)
+    for (let turn = 0; turn < 3; turn++)
+      await Promise.all([create(client, 'a'), create(client, 'b'), balance(client), list(client)])
+    expect(new Set(core.batches.map(({ socket }) => socket)).size).toBe(3)
+  })
+
+  test('one that was lost without a word is replaced, though its core is healthy; its calls may have been executed', async () => {
+    const sockets: unknown[] = []
+    const url = await listen(healthy, ({ calls, socket, reply }) => {
+      // The first connection of each kind answers neither batches nor pings any more.
+      if (sockets.length < 2 && !sockets.includes(socket)) sockets.push(socket.pause())
+      else reply(calls.map(() => ({ data: 'done' })))
+    })
+    const client = connect(url)
+    const lost = await Promise.all([causeOf(create(client, 'w')), causeOf(balance(client))])
+    expect(lost).toMatchObject([1, 2].map(() => ({ name: 'CoreUnreachable', sent: true })))
+    expect(await Promise.all([create(client, 'w'), balance(client)])).toEqual(['done', 'done'])
+    expect(client.load()).toEqual({ waiting: 0, inFlight: 0, unhealthyCores: 0 })
+  })
+
+  test('a slow call whose core answers pings is waited for', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const slow = create(client, 'w')
+    await until('the batch has arrived', () => core.batches.length === 1)
+    let pings = 0
+    core.batches[0]!.socket.on('data', () => pings++)
+    // A connection without an answer to them would be closed after the second one.
+    await until('three pings have arrived', () => pings >= 3)
+    core.batches[0]!.reply([{ data: 'late' }])
+    expect(await slow).toBe('late')
+  })
+
+  test('a core that drains answers what it has, and the next calls go elsewhere without an error', async () => {
+    const cores = await Promise.all([startCore(), startCore()])
+    const client = connect(...cores.map(({ url }) => url))
+    const first = balance(client)
+    await until('a batch has arrived', () => cores.some(({ batches }) => batches.length > 0))
+    const at = cores.findIndex(({ batches }) => batches.length > 0)
+    const { socket, reply } = cores[at]!.batches[0]!
+    // It listens no more, and its connections remain.
+    NetServer.prototype.close.call(servers[at]!)
+    socket.write(packFrame(frameKinds.drain))
+    // In turn, the third call goes to the core that drains.
+    for (let turn = 0; turn < 3; turn++) {
+      const next = balance(client)
+      await until('the other core has it', () => cores[1 - at]!.batches.length > turn)
+      cores[1 - at]!.batches[turn]!.reply([{ data: 'elsewhere' }])
+      expect(await next).toBe('elsewhere')
+    }
+    const ended = once(socket, 'end')
+    reply([{ data: 'here' }])
+    expect(await first).toBe('here')
+    await ended
+  })
+
+  test('none keeps a program running that waits for no call', async () => {
+    const core = await startCore(() => ({ data: null }))
+    const program = `const { createCoreClient } = await import(process.argv[1])
+      const core = createCoreClient({ url: process.argv[2], token: 'x' })
+      await core.wallets.balance.query({})`
+    const client = new URL('index.ts', import.meta.url).href
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program, client, core.url])
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(0)
+    expect(core.paths()).toEqual(['wallets.balance'])
+  })
+})
+
 test('closing does not wait for the health check of a core that does not answer', async () => {
   const checked = Promise.withResolvers<void>()
-  const url = await listen(request => {
-    if (request.url === '/healthz') checked.resolve()
-  })
+  const url = await listen(
+    () => checked.resolve(),
+    () => {},
+  )
   const client = createCoreClient({ url, token: 'x' })
   const call = new AbortController()
   const aborted = causeOf(balance(client, call.signal))
@@ -413,17 +493,16 @@ test('closing does not wait for the health check of a core that does not answer'
 
 test('a core that answers a health check while this process stalls stays in rotation', async () => {
   let checks = 0
-  let pending: Received | undefined
-  const url = await listen((request, response) => {
-    if (request.url === '/batch') {
-      pending = { calls: [], response }
-      return
-    }
-    // Longer than a health check may take. The call is answered after that check.
-    if (++checks === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
-    else reply(pending!, [{ data: 'answer' }])
-    response.end('{}')
-  })
+  let pending: ReceivedBatch | undefined
+  const url = await listen(
+    (_request, response) => {
+      // Longer than a health check may take. The call is answered after that check.
+      if (++checks === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+      else pending!.reply([{ data: 'answer' }])
+      response.end('{}')
+    },
+    received => (pending = received),
+  )
   const other = await startCore(() => ({ data: 'answer of another core' }))
   expect(await balance(connect(url, other.url))).toBe('answer')
 })

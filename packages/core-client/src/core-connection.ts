@@ -1,33 +1,44 @@
-import { batchPath, batchType, unpackBatch } from '@workspace-wallet/contract'
 import { type Attributes, serverAttributes } from '@workspace-wallet/runtime/tracing'
-import { errors, Pool } from 'undici'
-import { CoreRejected, NoAnswerError } from './errors.ts'
-import { foreignAnswer, requestFailure } from './request-failures.ts'
+import type { CoreLink } from './core-link.ts'
+import type { NoAnswerError } from './errors.ts'
+import { Exchange } from './exchange.ts'
+import { openLink } from './open-link.ts'
+import { answeredTooLate, closedAtOnce, closedClient, connectionLost } from './request-failures.ts'
 
 /** How often `tick` is called. */
 export const tickMs = 250
-const connectTimeoutMs = 1_000
-/** Core sends less. It bounds the memory that another server can make this client use. */
-const maxAnswerBytes = 128 * 1024 * 1024
 /** How long a core that did not answer, or is not available, is tried last. */
 const coolDownMs = 1_000
-/** After this many ticks with pending requests and no response, the core's health is checked. */
+/** After this many ticks with pending exchanges and no response, the core's health is checked. */
 const missedTicksLimit = 4
 /** How many ticks a health check may take. */
 const healthTicksLimit = 4
+/** After this many ticks without a byte, a connection to a healthy core is lost. It was pinged in time. */
+const lostTicks = 9
 
-/** The keep-alive connections to one core, and its health. */
+/**
+ * Exchanges of different channels have different connections, so that the long answers of one delay no other: commands, single reads,
+ * and the rest.
+ */
+export type Channel = 'commands' | 'reads' | 'others'
+type Opening = { exchanges: Exchange[]; controller: AbortController }
+
+/** The connections to one core, and its health. */
 export class CoreConnection {
   readonly url: string
-  /** Of the spans of its requests. */
+  /** Of the spans of its exchanges. */
   readonly attributes: Attributes
-  /** Whether requests are pending and a health check got no response either. It is checked at every tick until it answers. */
+  /** Whether exchanges are pending and a health check got no response either. It is checked at every tick until it answers. */
   isUnhealthy = false
-  readonly #pool: Pool
-  readonly #headers: Record<string, string>
+  readonly #token: string
   readonly #onUnhealthy: (core: CoreConnection) => void
-  /** By request: how many ticks it may still take. */
-  readonly #pending = new Map<AbortController, number>()
+  /** The connections that take exchanges. */
+  readonly #links = new Map<Channel, CoreLink>()
+  /** These, and those that only wait for their last answers. */
+  readonly #allLinks = new Set<CoreLink>()
+  /** The connections that are being opened, and what waits for them. */
+  readonly #openings = new Map<Channel, Opening>()
+  readonly #pending = new Set<Exchange>()
   /** Ticks are counted, not time: if this process stalls, its cores do not become unhealthy. */
   #missedTicks = 0
   #check: { ticks: number; controller: AbortController } | undefined
@@ -37,12 +48,7 @@ export class CoreConnection {
   constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
     this.url = new URL(url).origin
     this.attributes = serverAttributes(new URL(url))
-    this.#pool = new Pool(this.url, {
-      connections: 96,
-      connect: { timeout: connectTimeoutMs },
-      maxResponseSize: maxAnswerBytes,
-    })
-    this.#headers = { authorization: `Bearer ${token}`, 'content-type': batchType }
+    this.#token = token
     this.#onUnhealthy = onUnhealthy
   }
 
@@ -55,57 +61,78 @@ export class CoreConnection {
     this.#coolingDownUntilMs = performance.now() + coolDownMs
   }
 
-  /**
-   * Sends a batch and returns its responses.
-   *
-   * @param body of `packBatch`
-   * @param timeoutMs until the response is complete. A core that sends a byte now and then must not keep the few batches that may be
-   *   in flight
-   * @param request aborts the HTTP request
-   * @throws CoreUnreachable, CoreRejected if core returned no responses
-   */
-  async send(body: Buffer, timeoutMs: number, request: AbortController): Promise<unknown[]> {
-    const sentAtMs = performance.now()
-    this.#pending.set(request, Math.ceil(timeoutMs / tickMs))
+  /** Sends a batch. Its `answers` fail with CoreUnreachable or CoreRejected if core returns none. */
+  send(body: Buffer, channel: Channel, timeoutMs: number): Exchange {
+    const exchange = new Exchange(body, Math.ceil(timeoutMs / tickMs), this.#onSettled)
+    this.#pending.add(exchange)
+    const link = this.#links.get(channel)
+    if (link?.isOpen) link.send(exchange)
+    else if (this.#isClosed) exchange.fail(closedClient())
+    else this.#sendWhenOpen(channel, exchange)
+    return exchange
+  }
+
+  readonly #onSettled = (exchange: Exchange, isAnswered: boolean): void => {
+    if (isAnswered) this.#missedTicks = 0
+    this.#pending.delete(exchange)
+    exchange.link?.forget(exchange)
+  }
+
+  #sendWhenOpen(channel: Channel, exchange: Exchange): void {
+    const opening = this.#openings.get(channel)
+    if (opening) return void opening.exchanges.push(exchange)
+    const opened = { exchanges: [exchange], controller: new AbortController() }
+    this.#openings.set(channel, opened)
+    void this.#open(channel, opened)
+  }
+
+  async #open(channel: Channel, { exchanges, controller }: Opening): Promise<void> {
+    let failure = closedAtOnce(this.url)
     try {
-      const response = await this.#pool.request({
-        method: 'POST',
-        path: batchPath,
-        headers: this.#headers,
-        body,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        signal: request.signal,
-      })
-      this.#missedTicks = 0
-      if (response.statusCode !== 200)
-        throw new CoreRejected(this.url, response.statusCode, await response.body.text(), sentAtMs)
-      const type = [response.headers['content-type']].flat()[0]
-      const answers = unpackAnswers(await response.body.bytes())
-      if (!answers) throw foreignAnswer(this.url, type, sentAtMs)
-      return answers
+      const link = await openLink(this.url, this.#token, controller.signal)
+      this.#allLinks.add(link)
+      this.#links.set(channel, link)
     } catch (error) {
-      throw error instanceof NoAnswerError ? error : requestFailure(this.url, error, sentAtMs)
-    } finally {
-      this.#pending.delete(request)
+      failure = error as NoAnswerError
+    }
+    this.#openings.delete(channel)
+    for (const exchange of exchanges) {
+      const link = this.#links.get(channel)
+      if (exchange.isSettled) continue
+      if (link?.isOpen) link.send(exchange)
+      else exchange.fail(failure)
     }
   }
 
-  /** Aborts all pending requests. */
+  /** Ends all pending exchanges, and the connections. */
   abortPending(): void {
-    for (const request of this.#pending.keys()) request.abort(new Error(`${this.url} does not respond`))
+    for (const { controller } of this.#openings.values()) controller.abort()
+    for (const link of this.#allLinks) link.destroy(exchange => connectionLost(this.url, exchange))
   }
 
   /** Call it every `tickMs`. */
   tick(): void {
-    for (const [request, ticks] of this.#pending) {
-      if (ticks <= 0) request.abort(new errors.BodyTimeoutError())
-      this.#pending.set(request, ticks - 1)
-    }
+    for (const exchange of this.#pending) if (exchange.ticks-- <= 0) this.#timeOut(exchange)
+    for (const link of this.#allLinks) this.#tickLink(link)
     this.#missedTicks = this.#pending.size > 0 ? this.#missedTicks + 1 : 0
     if (!this.#check) {
       if (this.isUnhealthy || this.#missedTicks >= missedTicksLimit) void this.#checkHealth()
     } else if (++this.#check.ticks >= healthTicksLimit) this.#check.controller.abort()
+  }
+
+  /** A core that sends a byte now and then must not keep the few batches that may be in flight, or delay the answers behind them. */
+  #timeOut(exchange: Exchange): void {
+    const { link, framesBefore } = exchange
+    exchange.fail(answeredTooLate(this.url, exchange))
+    if (link?.frames === framesBefore && !this.isUnhealthy) link.destroy(each => connectionLost(this.url, each))
+  }
+
+  #tickLink(link: CoreLink): void {
+    link.tick()
+    // The core answers health checks, so it is the connection that is lost.
+    const isLost = link.isBusy && link.silentTicks >= lostTicks && !this.isUnhealthy && !this.#check
+    if (isLost) link.destroy(exchange => connectionLost(this.url, exchange))
+    if (link.isClosed) this.#allLinks.delete(link)
   }
 
   async #checkHealth(): Promise<void> {
@@ -117,34 +144,28 @@ export class CoreConnection {
     this.isUnhealthy = isUnresponsive
     this.#check = undefined
     this.#missedTicks = 0
+    // It was frozen, and its connections with it.
+    if (wasUnhealthy && !this.isUnhealthy) for (const link of this.#allLinks) link.silentTicks = 0
     if (this.isUnhealthy && !wasUnhealthy) this.#onUnhealthy(this)
   }
 
   /** A core that refuses or resets connections is not unresponsive: calls fail fast and go to another core. */
   async #isUnresponsive(signal: AbortSignal): Promise<boolean> {
     try {
-      const { body } = await this.#pool.request({ method: 'GET', path: '/healthz', signal })
-      await body.dump()
+      const { body } = await fetch(new URL('/healthz', this.url), { signal, redirect: 'manual' })
+      await body?.cancel()
       return false
-    } catch (error) {
-      return signal.aborted || (error as { code?: string }).code === 'UND_ERR_CONNECT_TIMEOUT'
+    } catch {
+      return signal.aborted
     }
   }
 
-  /** Waits for pending requests, but not for a health check, which no tick would end any more. */
-  close(): Promise<void> {
+  /** Waits for pending exchanges, but not for a health check, which no tick would end any more. */
+  async close(): Promise<void> {
     this.#isClosed = true
     this.#check?.controller.abort()
-    return this.#pool.close()
-  }
-}
-
-/** Null if the body is not the responses to a batch. */
-function unpackAnswers(body: Uint8Array): unknown[] | null {
-  try {
-    const answers = unpackBatch(body)
-    return Array.isArray(answers) ? answers : null
-  } catch {
-    return null
+    await Promise.allSettled([...this.#pending].map(({ answers }) => answers))
+    for (const { controller } of this.#openings.values()) controller.abort()
+    for (const link of this.#allLinks) link.end()
   }
 }

@@ -28,10 +28,9 @@ export class CoreRejected extends NoAnswerError {
   /** The HTTP status. */
   readonly status: number
 
-  constructor(url: string, status: number, body: string, sentAtMs?: number) {
-    // A rejected request was not executed. A 500 can occur at any time.
-    const sent = status >= 500 && status !== 503
-    super(`${url} returned HTTP ${status}: ${remedyOf(status, publicCodeIn(body))}`, sent, sentAtMs)
+  /** @param sent a rejected request was not executed. A 500 can occur at any time */
+  constructor(url: string, status: number, body: string, sentAtMs?: number, sent = status >= 500 && status !== 503) {
+    super(`${url} returned HTTP ${status}: ${remedyOf(status, sent, publicCodeIn(body))}`, sent, sentAtMs)
     this.status = status
   }
 }
@@ -50,14 +49,15 @@ export const useUrlOfCore = "use the URL of core, or of a gateway's internal lis
 
 export const mayBeExecuted = 'the call may have been executed, so check that before you repeat it'
 
-function remedyOf(status: number, code: ErrorCode | undefined): string {
+function remedyOf(status: number, sent: boolean, code: ErrorCode | undefined): string {
   if (status === 401) return 'core does not know this service token; use one of its SERVICE_TOKENS'
   if (status === 403) return `a proxy rejected the call before core received it; allow it there, or ${useUrlOfCore}`
   if (status === 404 && code) return `this is the public API of a gateway; ${useUrlOfCore}`
   if (status === 413) return 'the call is larger than core, or a proxy in front of it, accepts; send less in one call'
   if (status === 503)
     return 'no core is available there, and the call was not executed; check that core runs, and retry'
-  if (status >= 500) return `core, or a proxy in front of it, failed, and its log says why; ${mayBeExecuted}`
+  if (status >= 500)
+    return `core, or a proxy in front of it, failed, and its log says why${sent ? `; ${mayBeExecuted}` : ''}`
   return `this is not a core of this version; ${useUrlOfCore}`
 }
 

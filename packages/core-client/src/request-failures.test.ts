@@ -1,16 +1,11 @@
+import { request } from 'node:http'
 import { createServer } from 'node:net'
-import { Pool } from 'undici'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listen } from '../../../test/setup/listen.ts'
 import { wasNeverSent } from './request-failures.ts'
 
-const pools: Pool[] = []
-afterAll(() => Promise.all(pools.map(pool => pool.destroy())))
-
 function failureOf(url: string): Promise<unknown> {
-  const pool = new Pool(url)
-  pools.push(pool)
-  return pool.request({ method: 'POST', path: '/', body: 'create' }).catch(error => error)
+  return new Promise(resolve => request(url, { method: 'POST', agent: false }).on('error', resolve).end('create'))
 }
 
 test.each(['127.0.0.1', 'localhost'])('nothing was sent to a port of %s on which no server listens', async host => {

@@ -4,7 +4,7 @@ import type { AppRouter } from '../../../services/core/src/routers/app-router.ts
 import type { CoreConnection } from './core-connection.ts'
 import { CoreRotation } from './core-rotation.ts'
 import { CoreRejected, NoAnswerError } from './errors.ts'
-import { foreignAnswer, requestFailure, unresponsive } from './request-failures.ts'
+import { foreignAnswer, requestFailure, unresponsive, wasNeverSent } from './request-failures.ts'
 
 type Fetch = NonNullable<Parameters<typeof httpBatchStreamLink>[0]['fetch']>
 
@@ -47,13 +47,13 @@ async function fetchFrom(core: CoreConnection, path: string, init: RequestInit):
   const sentAtMs = performance.now()
   const response = await fetch(new URL(path, core.url), { ...init, redirect: 'manual' }).catch(error => {
     init.signal?.throwIfAborted()
-    const failure = requestFailure(core.url, error.cause, sentAtMs)
+    const failure = requestFailure(core.url, error.cause, { sent: !wasNeverSent(error.cause), sentAtMs })
     if (!failure.sent) core.startCoolDown()
     throw failure
   })
   if (!response.ok) throw new CoreRejected(core.url, response.status, await response.text(), sentAtMs)
   const type = response.headers.get('content-type')
-  if (!type?.startsWith('application/json')) throw foreignAnswer(core.url, type, sentAtMs)
+  if (!type?.startsWith('application/json')) throw foreignAnswer(core.url, type, { sent: true, sentAtMs })
   const body = response.body && reportLoss(response.body, core.url, init.signal ?? undefined)
   return new Response(body, { status: response.status, headers: response.headers })
 }
@@ -73,7 +73,9 @@ function reportLoss(
         if (done) controller.close()
         else controller.enqueue(value)
       } catch (error) {
-        controller.error(signal?.aborted ? error : TRPCClientError.from(requestFailure(url, error, sentAtMs)))
+        controller.error(
+          signal?.aborted ? error : TRPCClientError.from(requestFailure(url, error, { sent: true, sentAtMs })),
+        )
       }
     },
     cancel: reason => reader.cancel(reason),

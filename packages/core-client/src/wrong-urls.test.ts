@@ -3,7 +3,9 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type Server, type Socket } from 'node:net'
 import { inspect } from 'node:util'
+import { acceptUpgrade } from '@workspace-wallet/runtime'
 import { afterAll, describe, expect, test } from 'vitest'
+import { serveBatches } from '../../../test/setup/batches.ts'
 import { makeCertificate } from '../../../test/setup/certificates.ts'
 import { listen } from '../../../test/setup/listen.ts'
 import { noAnswerErrorOf } from './call-errors.ts'
@@ -32,6 +34,7 @@ async function https(): Promise<string> {
   return urlOf(createHttpsServer(await makeCertificate('core')), 'https')
 }
 
+const attempt = { sent: false, sentAtMs: 0 }
 const envelope = (code: string) => JSON.stringify({ version: '1.3.0', success: false, code, data: null })
 const useUrl = "use the URL of core, or of a gateway's internal listener"
 
@@ -54,7 +57,7 @@ async function failureOf(url: string, call: (core: CoreClient) => Promise<unknow
   return failure
 }
 
-type Wrong = { what: string; start: () => Promise<string>; sentence: (url: string) => string; sent?: true }
+type Wrong = { what: string; start: () => Promise<string>; sentence: (url: string) => string; mayBeSent?: true }
 
 const wrongUrls: Wrong[] = [
   {
@@ -89,7 +92,7 @@ const wrongUrls: Wrong[] = [
     what: 'a server that answers every path with a page',
     start: () => http((_, response) => response.setHeader('content-type', 'text/html; charset=utf-8').end('<html>')),
     sentence: url => `${url} returned a response of the type text/html, so it is not core: ${useUrl}`,
-    sent: true,
+    mayBeSent: true,
   },
   {
     what: 'a proxy that refuses the call',
@@ -101,8 +104,8 @@ const wrongUrls: Wrong[] = [
     what: 'an http URL for a TLS port',
     start: async () => (await https()).replace('https:', 'http:'),
     sentence: url =>
-      `${url} closed the connection before it answered: check that core runs, and whether the URL must begin with https://; the call may have been executed, so check that before you repeat it`,
-    sent: true,
+      `${url} closed the connection before it answered: check that core runs, and whether the URL must begin with https://`,
+    mayBeSent: true,
   },
   {
     what: 'an https URL for a port without TLS',
@@ -119,7 +122,7 @@ const wrongUrls: Wrong[] = [
     what: 'a server of another protocol, which repeats what it receives',
     start: () => tcp(socket => socket.pipe(socket)),
     sentence: url => `${url} does not answer in HTTP: if it uses TLS, begin the URL with https://, else ${useUrl}`,
-    sent: true,
+    mayBeSent: true,
   },
   {
     what: 'a wrong token',
@@ -128,10 +131,12 @@ const wrongUrls: Wrong[] = [
   },
 ]
 
-describe.each(wrongUrls)('$what', ({ start, sentence, sent = false }) => {
-  test.each(Object.entries(calls))('%s', async (_, call) => {
+describe.each(wrongUrls)('$what', ({ start, sentence, mayBeSent = false }) => {
+  // Other calls are sent only on connections that core has accepted.
+  test.each(Object.entries(calls))('%s', async (name, call) => {
     const url = await start()
-    expect(await failureOf(url, call)).toMatchObject({ message: sentence(url), sent })
+    const sent = mayBeSent && name === 'a streamed call'
+    expect(await failureOf(url, call)).toMatchObject({ message: expect.stringContaining(sentence(url)), sent })
   })
 })
 
@@ -140,7 +145,7 @@ test('the handbook quotes these sentences', async () => {
   const quoted = [...page.matchAll(/`([^`]*(https?:\/\/core:\d+)[^`]*)`/g)].filter(([, text, url]) => text !== url)
   const known = wrongUrls.map(({ sentence }) => sentence)
   const timeout = Object.assign(new Error(), { code: 'UND_ERR_CONNECT_TIMEOUT' })
-  known.push(url => requestFailure(url, timeout, 0).message)
+  known.push(url => requestFailure(url, timeout, attempt).message)
   expect(quoted).toHaveLength(7)
   for (const [, text, url] of quoted) expect(known.map(sentence => sentence(url!))).toContain(text)
 })
@@ -160,14 +165,40 @@ test('a server that never stops sending', async () => {
     write()
   })
   expect(await failureOf(url, calls['a call']!)).toMatchObject({
-    message: `${url} sent more than core does, so it is not core: ${useUrl}`,
-    sent: true,
+    message: `${url} returned something else, so it is not core: ${useUrl}`,
+    sent: false,
+  })
+})
+
+test.each([
+  [
+    'announces an answer that is larger than any of core',
+    Buffer.from([2, 0, 0, 0, 1, 255, 255, 255, 255]),
+    'sent more',
+  ],
+  ['sends frames that core does not send', Buffer.alloc(64, 'x'), 'returned something else'],
+])('a server that accepts the connection and %s', async (_, bytes, does) => {
+  const server = createHttpServer()
+  serveBatches(server, ({ socket }) => socket.write(bytes))
+  const url = await urlOf(server)
+  const { message, sent } = await failureOf(url, core => core.wallets.create.mutate({ workspaceId: 'w' } as never))
+  expect(message).toContain(`${url} ${does}`)
+  expect(sent).toBe(true)
+})
+
+test('a server that upgrades the connection to another protocol', async () => {
+  const server = createHttpServer()
+  server.on('upgrade', (_request, socket) => acceptUpgrade(socket as Socket, 'websocket'))
+  const url = await urlOf(server)
+  expect(await failureOf(url, calls['a call']!)).toMatchObject({
+    message: `${url} returned something else, so it is not core: ${useUrl}`,
+    sent: false,
   })
 })
 
 test.each(['UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH'])('a host that cannot be reached: %s', code => {
   const error = Object.assign(new Error(), { code, syscall: 'connect' })
-  expect(requestFailure('http://core:8081', error, 0)).toMatchObject({
+  expect(requestFailure('http://core:8081', error, attempt)).toMatchObject({
     message: `http://core:8081 cannot be reached (${code}): check the host and port, and that no firewall blocks them`,
     sent: false,
   })

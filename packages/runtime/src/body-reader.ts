@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { getHeapStatistics } from 'node:v8'
-import { BodyMemory } from './body-memory.ts'
+import type { BodyMemory } from './body-memory.ts'
 
 declare module 'http' {
   interface IncomingMessage {
@@ -87,14 +87,14 @@ export type ReadOptions = {
   weigh?: (bytes: Buffer) => number
 }
 
-/** Reads the bodies of requests, as sent and without decoding, within a limit of all their bytes. */
+/** Reads the bodies of requests, as sent and without decoding, within the memory for them. */
 export class BodyReader {
   readonly #memory: BodyMemory
   readonly #deadlineMs: number
 
-  constructor(options: { memoryBytes: number; deadlineMs: number }) {
-    this.#memory = new BodyMemory(options.memoryBytes)
-    this.#deadlineMs = options.deadlineMs
+  constructor({ memory, deadlineMs }: { memory: BodyMemory; deadlineMs: number }) {
+    this.#memory = memory
+    this.#deadlineMs = deadlineMs
   }
 
   /** Bytes of all bodies that are arriving or not released yet. */

@@ -1,5 +1,13 @@
-import { ConfigurationError, InstanceReporter, type Log, SampledLog, shareNextRun } from '@workspace-wallet/runtime'
+import {
+  ConfigurationError,
+  errorSummary,
+  InstanceReporter,
+  type Log,
+  SampledLog,
+  shareNextRun,
+} from '@workspace-wallet/runtime'
 import { LabelledRegistries } from '@workspace-wallet/runtime/metrics-reader'
+import type { ClientBase } from 'pg'
 import type { Registry } from 'prom-client'
 import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
@@ -23,17 +31,23 @@ import { sweepDueHolds } from './holds/sweeper.ts'
 import { InstanceIntake } from './instances/intake.ts'
 import { watchIntegrity } from './integrity/figures.ts'
 import { scheduleVerifications } from './integrity/schedule/scheduler.ts'
-import { deriveKeyIdChecksumKey, deriveNonceKey, deriveOperatorChecksumKey } from './ledger/chain/chain-key.ts'
+import {
+  deriveKeyIdChecksumKey,
+  deriveNonceKey,
+  deriveOperatorChecksumKey,
+  requireChainKey,
+} from './ledger/chain/chain-key.ts'
 import { type LedgerStore, postBatch } from './ledger/posting/batch.ts'
 import { withBatchLog } from './ledger/posting/batch-log.ts'
 import { KnownWorkspaces } from './ledger/posting/known-workspaces.ts'
 import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
 import { RememberedLedgers } from './ledger/posting/remembered-ledgers.ts'
-import { requireChainKey } from './ledger/posting/require-chain-key.ts'
 import { Shards } from './ledger/posting/shards.ts'
 import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { inTime } from './places/in-time.ts'
+import { Placement } from './places/placement.ts'
 import { Places } from './places/places.ts'
 import { RefusalIntake } from './refusals/intake.ts'
 import type { Core, OpenedCore } from './trpc/context.ts'
@@ -111,15 +125,15 @@ type Shared = { config: CoreConfig; log: Log; stopping: AbortSignal }
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<OpenedCore> {
   requirePlaces(config)
   const shared = { config, log, stopping }
-  const home = await openPlace(shared, config.DATABASE_URL)
-  const others = await Promise.all(config.DATABASE_URLS.map(url => openPlace(shared, url)))
+  const home = await openPlace(shared, config.DATABASE_URL, 0)
+  const others = await Promise.all(config.DATABASE_URLS.map((url, index) => openPlace(shared, url, index + 1)))
   const places = new Places<Core>([home, ...others], log)
   home.metrics.watchProcess()
   if (config.DATA_DIR !== undefined) watchDataDisk(home.metrics.registry, config.DATA_DIR)
   const reporter = new InstanceReporter({
     version: manifest.version,
     health: async () => ({
-      fault: (await Promise.all(places.all.map(place => place.findFault()))).find(fault => fault !== null) ?? null,
+      fault: (await Promise.all(places.all.map(findFaultInTime))).find(fault => fault !== null) ?? null,
       waiting: places.all.reduce((sum, { shards }) => sum + shards.depth.waiting, 0),
       unhealthyCores: 0,
     }),
@@ -137,6 +151,11 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
       await Promise.all(places.all.map(place => place.close()))
     },
   }
+}
+
+/** A place that does not answer must not keep core from reporting itself. */
+function findFaultInTime(place: Core): Promise<string | null> {
+  return inTime(place, place.findFault()).catch(error => errorSummary(error))
 }
 
 function requirePlaces({ DATABASE_URL, DATABASE_URLS, DATABASE_POOLER_URL }: CoreConfig): void {
@@ -163,13 +182,21 @@ function nameOfPlace(databaseUrl: string): string {
 }
 
 /** Opens a place. Its ledger has its own connections, one for each shard. */
-async function openPlace({ config, log, stopping }: Shared, databaseUrl: string): Promise<Core> {
-  const name = nameOfPlace(databaseUrl)
+async function openPlace(shared: Shared, configuredUrl: string, number: number): Promise<Core> {
+  const { config, stopping } = shared
+  const name = nameOfPlace(configuredUrl)
+  const log = config.DATABASE_URLS.length > 0 ? shared.log.child({ place: name }) : shared.log
   const { LEDGER_CHAIN_KEY: chainKey } = config
   const history = new DatabaseHistory(log)
-  const pooler = poolerOf(databaseUrl, config.DATABASE_POOLER_URL)
-  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : databaseUrl)
-  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, history, pooler })
+  const pooler = poolerOf(configuredUrl, config.DATABASE_POOLER_URL)
+  const placement = await Placement.find(configuredUrl, history, log)
+  const admit = async (client: ClientBase) => {
+    await history.admit(client)
+    await requireChainKey(client, chainKey)
+  }
+  const onOpened = (client: ClientBase) => placement.admit(client)
+  const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : placement.url)
+  const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, admit, pooler, onOpened })
   const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
   const reads = await poolOf(orm)
   const accessReads = openPool(urlOf('reads'), { ...optionsOf('reads'), name: 'access', max: accessConnections })
@@ -184,7 +211,7 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const sessionPool = openPool(databaseUrl, { name: 'sessions', max: 1, chainKey, history })
+  const sessionPool = openPool(placement.url, { name: 'sessions', max: 1, chainKey, admit, onOpened })
   // The sessions of a pooler have another role, which may not end those of the service.
   const others = pooler ? [] : [reads, listPool]
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })
@@ -201,19 +228,24 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
     shards: config.LEDGER_SHARDS,
     queueLimit: config.LEDGER_QUEUE,
     workspaces: new KnownWorkspaces(reads),
-    postBatch: metrics.measured(
-      requireChainKey(
-        ledger,
-        withBatchLog(log, postings => postBatch(ledger, postings)),
-      ),
-    ),
+    postBatch: metrics.measured(withBatchLog(log, postings => postBatch(ledger, postings))),
   })
   const closing = new AbortController()
-  const access = new AccessCache({ reads: accessReads, chainKey, log, metrics })
+  const access = new AccessCache({ reads: accessReads, number, chainKey, log, metrics })
   const following = access.follow(closing.signal)
   const sweeping = sweepDueHolds({ reads, shards, log }, AbortSignal.any([stopping, closing.signal]))
   const verifying = scheduleVerifications(
-    { databaseUrl, databaseWriters: config.DATABASE_WRITERS ?? null, chainKey, orm, reads, log },
+    {
+      get databaseUrl() {
+        return placement.url
+      },
+      number,
+      databaseWriters: config.DATABASE_WRITERS ?? null,
+      chainKey,
+      orm,
+      reads,
+      log,
+    },
     {
       everyMs: config.VERIFY_EVERY_MINUTES * 60_000,
       wholeEveryMs: config.VERIFY_WHOLE_EVERY_DAYS * 86_400_000,
@@ -225,6 +257,9 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const watching = Promise.all([
     foreignSessions.watch(closing.signal),
     ...watched.map(pools => history.watch(pools, closing.signal)),
+    placement.follow([sessionPool, reads, accessReads, listPool, ledgerPool], closing.signal, () =>
+      foreignSessions.forgetRole(),
+    ),
   ])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
@@ -255,7 +290,10 @@ async function openPlace({ config, log, stopping }: Shared, databaseUrl: string)
   const sampledLog = new SampledLog(log)
   return {
     name,
-    databaseUrl,
+    number,
+    get databaseUrl() {
+      return placement.url
+    },
     orm,
     reads,
     accessReads,

@@ -21,6 +21,16 @@ const databaseUrl = postgresUrl.describe(
   "PostgreSQL URL of the service's role. Its parameter `schema` names the schema of the tables. Default: public",
 )
 
+const postgresUrls = parsed(text =>
+  text
+    .split(/\s+/)
+    .filter(url => url !== '')
+    .map(url => postgresUrl.parse(url)),
+).default([])
+const databaseUrls = postgresUrls.describe(
+  'PostgreSQL URLs of further places, separated by spaces: workspaces are spread over them and DATABASE_URL (docs/scale.md)',
+)
+
 export const coreSchema = z.object({
   BODY_MEMORY_BYTES: wholeNumber(8_388_608, 1_073_741_824)
     .optional()
@@ -47,16 +57,7 @@ export const coreSchema = z.object({
       'URL of PgBouncer in transaction mode, for reads, lists and postings. Core adds _reads, _lists and _ledger to the name of the database. DATABASE_URL still leads to PostgreSQL itself',
     ),
   DATABASE_READ_POOL: wholeNumber(2, 100).default(10).describe('Connections for short reads and administration'),
-  DATABASE_URLS: parsed(text =>
-    text
-      .split(/\s+/)
-      .filter(url => url !== '')
-      .map(url => postgresUrl.parse(url)),
-  )
-    .default([])
-    .describe(
-      'PostgreSQL URLs of further places, separated by spaces: workspaces are spread over them and DATABASE_URL (docs/scale.md)',
-    ),
+  DATABASE_URLS: databaseUrls,
   DATABASE_WRITERS: parsed(text => text.split(',').map(name => name.trim()))
     .optional()
     .describe(
@@ -94,7 +95,19 @@ export const migrationSchema = z.object({
   MIGRATION_DATABASE_URL: postgresUrl.describe(
     'PostgreSQL URL of the role that owns the schema, which is that of DATABASE_URL',
   ),
+  DATABASE_URLS: databaseUrls,
+  MIGRATION_DATABASE_URLS: postgresUrls.describe(
+    'PostgreSQL URLs of the roles that own the schemas of DATABASE_URLS, in the same order',
+  ),
 })
+
+/** The URLs of the roles that own the schemas of all places, in their order: for who copies rows. @throws ConfigurationError */
+export function ownerUrls(environment: NodeJS.ProcessEnv): string[] {
+  const { MIGRATION_DATABASE_URL, MIGRATION_DATABASE_URLS } = readEnvironment(ownerSchema, environment)
+  return [MIGRATION_DATABASE_URL, ...MIGRATION_DATABASE_URLS]
+}
+
+const ownerSchema = migrationSchema.pick({ MIGRATION_DATABASE_URL: true, MIGRATION_DATABASE_URLS: true })
 
 /** Core's configuration, from the environment. @throws ConfigurationError */
 export const coreConfig = (): CoreConfig => readEnvironment(coreSchema, process.env)

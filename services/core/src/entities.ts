@@ -9,6 +9,7 @@ import { VerifiedLedger } from './integrity/verify/entities.ts'
 import { ChainKey } from './ledger/chain/entities.ts'
 import { Ledger } from './ledger/rows/entities.ts'
 import { SpendingLimit } from './limits/entities.ts'
+import { WorkspaceMove } from './moves/entities.ts'
 import { Operator } from './operators/entities.ts'
 import { Refusal } from './refusals/entities.ts'
 import { Transfer } from './transfers/entities.ts'
@@ -39,4 +40,5 @@ export const entities = [
   Wallet,
   Webhook,
   Workspace,
+  WorkspaceMove,
 ] as const

@@ -7,6 +7,7 @@ import {
   endProgram,
   StoredDataError,
   storedDataExitCode,
+  waitAtMost,
 } from '@workspace-wallet/runtime'
 import { startTracing } from '@workspace-wallet/runtime/start-tracing'
 import packageJson from '../package.json' with { type: 'json' }
@@ -16,7 +17,7 @@ import { UnsuitableSession } from './database/session-checks.ts'
 import { createCoreServer } from './http/server.ts'
 import { tokenTable } from './http/tokens.ts'
 import { faultsOfKeyRing } from './keks/status.ts'
-import { isChainKey } from './ledger/chain/chain-key.ts'
+import { WrongChainKey } from './ledger/chain/chain-key.ts'
 import { appRouter } from './routers/app-router.ts'
 import type { Core } from './trpc/context.ts'
 
@@ -32,7 +33,7 @@ async function main(config: CoreConfig): Promise<void> {
     { name: 'core', version: packageJson.version, instanceId: core.instanceId },
     log,
   )
-  const server = createCoreServer(core, appRouter, {
+  const { server, links } = createCoreServer(core, appRouter, {
     tokens: tokenTable(config.SERVICE_TOKENS),
     bodyMemoryBytes: config.BODY_MEMORY_BYTES ?? defaultBodyMemoryBytes,
   })
@@ -40,7 +41,8 @@ async function main(config: CoreConfig): Promise<void> {
     if (stopping.signal.aborted) response.setHeader('connection', 'close')
   })
   try {
-    await Promise.all(places.all.map(checkDatabase))
+    await checkHome(places.home)
+    await waitAtMost(furtherPlacesMs, Promise.all(places.all.slice(1).map(checkFurther)))
     server.listen(config.CORE_PORT, config.CORE_HOST)
     await once(server, 'listening')
   } catch (error) {
@@ -55,7 +57,11 @@ async function main(config: CoreConfig): Promise<void> {
     if (stopping.signal.aborted) return
     stopping.abort()
     log.info({ reason }, 'core stops: finishing accepted calls')
-    setTimeout(() => server.closeAllConnections(), drainDeadlineMs).unref()
+    for (const link of links) link.drain()
+    setTimeout(() => {
+      server.closeAllConnections()
+      for (const link of links) link.destroy()
+    }, drainDeadlineMs).unref()
     setTimeout(() => process.exit(1), exitDeadlineMs).unref()
     const closed = once(server, 'close')
     server.close()
@@ -76,27 +82,40 @@ async function main(config: CoreConfig): Promise<void> {
 
 /**
  * Checks that core can use its connections, and that the configured keys are those of the database. Core also starts while the
- * database is unavailable: each new connection and the first batch check this again.
+ * database is unavailable: each new connection checks this again.
  *
  * @throws StoredDataError, UnsuitableSession
  */
-async function checkDatabase(place: Core): Promise<void> {
+async function checkHome(place: Core): Promise<void> {
   const faults = await findFaults(place).catch(error => {
     if (error instanceof UnsuitableSession) throw error
-    place.log.warn({ err: error, place: place.name }, 'the database is not available yet')
+    place.log.warn({ err: error }, 'the database is not available yet')
     return []
   })
   if (faults.length > 0) throw new StoredDataError(faults)
 }
 
-async function findFaults(place: Core): Promise<string[]> {
-  await place.checkConnections()
-  const { orm, reads, chainKey, keyRing, log } = place
-  if (!(await isChainKey(reads, chainKey)))
-    return ['LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.']
+/** The same for another place than home. Core starts whatever is wrong with it, or stored there: the other places work. */
+async function checkFurther(place: Core): Promise<void> {
+  try {
+    for (const fault of await findFaults(place)) place.log.error(fault)
+  } catch (error) {
+    place.log.error({ err: error }, 'a place cannot be used now')
+  }
+}
+
+async function findFaults({ checkConnections, orm, keyRing, log }: Core): Promise<string[]> {
+  try {
+    await checkConnections()
+  } catch (error) {
+    if (error instanceof WrongChainKey) return [error.message]
+    throw error
+  }
   return faultsOfKeyRing(orm.em, keyRing, log)
 }
 
+/** How long a start waits for places besides home. */
+const furtherPlacesMs = 2_000
 /** When connections are closed that are not idle: also those that have not sent a request yet. */
 const drainDeadlineMs = 9_000
 const exitDeadlineMs = 13_000

@@ -7,7 +7,7 @@ import { BaselineDigest } from '../../../services/core/src/integrity/verify/base
 import { Findings } from '../../../services/core/src/integrity/verify/findings/findings.ts'
 import { scopeOf } from '../../../services/core/src/integrity/verify/scope.ts'
 import { checkRows, verifyLedger } from '../../../services/core/src/integrity/verify/verify.ts'
-import { connect, execute, schema, urlOf } from '../database.ts'
+import { connect, execute, schema, testPlace, urlOf } from '../database.ts'
 import { signRows } from '../sign-rows.ts'
 import { type System, startSystem } from '../system.ts'
 import { type Books, keepBooks } from './books.ts'
@@ -75,6 +75,7 @@ export async function verify(
   for await (const event of verifyLedger({
     ...(since !== undefined && { since }),
     databaseUrl: serviceUrl,
+    place: testPlace,
     chainKey: key,
     writers: ['postgres'],
     workspaceId: workspaceId === null ? null : uuidFromId('workspace', workspaceId),
@@ -89,7 +90,10 @@ export async function verifyRows(service: pg.Client): Promise<Findings> {
   const snapshot = await Snapshot.begin(service, schema)
   const findings = new Findings()
   const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
-  const scope = scopeOf({ snapshot, chainKey: createSecretKey(chainKey), workspaceId: null, findings }, null)
+  const scope = scopeOf(
+    { snapshot, place: testPlace, chainKey: createSecretKey(chainKey), workspaceId: null, findings },
+    null,
+  )
   for await (const _ of checkRows(scope, null, counts));
   await service.query('rollback')
   return findings

@@ -32,6 +32,7 @@ export const targets = [
     'cpu_uniform_c256_vs_function',
     'CPU per transfer of gateway, core, PostgreSQL and Redis / of PostgreSQL and pgbench at its best client count',
   ),
+  atMost(1.1, 'cpu_8_places_vs_1', 'CPU time of core and PostgreSQL per transfer, over 8 places / 1'),
   atMost(0.75, 'wal_per_transfer', 'bytes of WAL per transfer in batches of 100 / 2,500'),
   atMost(0.7, 'bytes_per_transfer', 'bytes of tables and indexes per transfer / 1,500'),
   atMost(0.25, 'batch_of_100_vs_singles', 'CPU per transfer in batches of 100 / in single creates, 64 connections'),

@@ -34,6 +34,8 @@ export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspa
 type SeenPlace = AccessPosition & {
   /** When the last poll was sent that the place has answered. */
   polledAtMs: number
+  /** How often its keys were dropped. */
+  clearCount: number
 }
 
 /** A look-up is repeated if a poll meanwhile returned a newer change. */
@@ -68,8 +70,6 @@ export class KeyCache {
   #checksumKey: string | null = null
   /** Empty before the first successful poll. */
   #places: readonly SeenPlace[] = []
-  /** How often the cache was cleared. */
-  #clearCount = 0
   /** Why the last poll failed. */
   #lastError: unknown
   #timer: NodeJS.Timeout | undefined
@@ -183,34 +183,44 @@ export class KeyCache {
   async #askCore(apiKeys: string[]): Promise<Map<string, FoundKey | DomainError>> {
     for (let attempt = 1; ; attempt++) {
       const askedAtMs = this.#elapsedMs()
-      const clearCount = this.#clearCount
-      const { revisions, keys } = await this.#core.access.lookup.query({ apiKeys })
+      const before = this.#places
+      const { revisions, keys, unavailable: unplaced } = await this.#core.access.lookup.query({ apiKeys })
       // The age of a response counts from its request. A late response is as outdated as a key that was cached for as long.
       if (this.#elapsedMs() - askedAtMs >= accessLeaseMs)
         throw new Error(`core did not answer within ${accessLeaseMs} ms`)
       // The response may be older than a change that was polled meanwhile.
-      const isOutdated = this.#isOutdated(revisions)
-      if (isOutdated && attempt < lookupAttempts) continue
+      const areOutdated = this.#areOutdated(revisions, before)
+      const placeOf = new Map(keys.map(({ apiKey, place }) => [apiKey, place]))
+      // Any place may have a key that is not found.
+      const isOutdated = (apiKey: string) => areOutdated[placeOf.get(apiKey) ?? -1] ?? areOutdated.includes(true)
+      if (apiKeys.some(isOutdated) && attempt < lookupAttempts) continue
       const found = new Map(keys.map(access => [access.apiKey, this.#decrypt(access)] as const))
-      // A place that does not answer may have the keys that no other one has.
-      const isPartial = revisions.includes(null)
-      if (isPartial) for (const apiKey of apiKeys) if (!found.has(apiKey)) found.set(apiKey, unavailable())
-      if (!isOutdated && clearCount === this.#clearCount) this.#store(apiKeys, found, askedAtMs)
+      // A place that has not answered may have the keys that no other one has.
+      const missing = revisions.includes(null) ? apiKeys : unplaced
+      for (const apiKey of missing) if (!found.has(apiKey)) found.set(apiKey, unavailable())
+      const current = apiKeys.filter(apiKey => !isOutdated(apiKey))
+      this.#store(current, found, askedAtMs)
       return found
     }
   }
 
-  /** Whether a poll has seen a later revision of a place that answered, or other places. */
-  #isOutdated(revisions: readonly (number | null)[]): boolean {
-    if (this.#places.length === 0) return false
-    return (
-      revisions.length !== this.#places.length ||
-      revisions.some((revision, index) => revision !== null && revision < this.#places[index]!.revision)
-    )
+  /**
+   * Of each place, whether a poll has seen a later revision of it, or has dropped its keys, since a look-up. What others write into one
+   * place makes the keys of no other one outdated.
+   */
+  #areOutdated(revisions: readonly (number | null)[], before: readonly SeenPlace[]): boolean[] {
+    const now = this.#places
+    const isChanged = before.length !== now.length || (now.length > 0 && revisions.length !== now.length)
+    if (isChanged) return revisions.map(() => true)
+    return revisions.map((revision, index) => {
+      const place = now[index]
+      if (revision === null || !place) return false
+      return revision < place.revision || place.clearCount !== (before[index]?.clearCount ?? 0)
+    })
   }
 
   #store(apiKeys: string[], found: Map<string, FoundKey | DomainError>, readAtMs: number): void {
-    if (this.#keys.size + found.size > keyLimit) this.#keys.clear()
+    if (this.#keys.size + apiKeys.length > keyLimit) this.#keys.clear()
     if (this.#unknown.size + apiKeys.length > unknownLimit) this.#unknown.clear()
     for (const apiKey of apiKeys) {
       const key = found.get(apiKey)
@@ -238,17 +248,17 @@ export class KeyCache {
     const askedAtMs = this.#elapsedMs()
     try {
       const since = this.#places.map(({ revision, epoch }) => ({ revision, epoch }))
-      const { positions, complete, apiKeys, checksumKey } = await this.#core.access.changes.query({ since })
-      if (!complete) this.#clear()
-      for (const apiKey of apiKeys) {
-        this.#keys.delete(apiKey)
-        this.#unknown.delete(apiKey)
-      }
+      const { places, checksumKey } = await this.#core.access.changes.query({ since })
+      if (places.length !== this.#places.length) this.#keys.clear()
       // A place that does not answer continues where it was seen last, if the core has the same places.
-      const seen = positions.length === this.#places.length ? this.#places : []
-      this.#places = positions.map((position, index) =>
-        position ? { ...position, polledAtMs: askedAtMs } : (seen[index] ?? neverSeen),
-      )
+      const seen = places.length === this.#places.length ? this.#places : []
+      this.#places = places.map((changes, index) => {
+        const place = seen[index] ?? neverSeen
+        if (!changes) return place
+        const { revision, epoch } = changes
+        this.#drop(index, changes)
+        return { revision, epoch, polledAtMs: askedAtMs, clearCount: place.clearCount + (changes.complete ? 0 : 1) }
+      })
       this.#checksumKey = checksumKey
       this.#availability.restored()
     } catch (error) {
@@ -258,10 +268,12 @@ export class KeyCache {
     if (!this.#closed) this.#timer = setTimeout(() => void this.#poll(), accessPollMs)
   }
 
-  #clear(): void {
-    this.#clearCount++
-    this.#keys.clear()
-    this.#unknown.clear()
+  /** Drops the keys of a place that have changed; without a complete list, all of them. */
+  #drop(index: number, { complete, apiKeys }: { complete: boolean; apiKeys: readonly string[] }): void {
+    const dropped = complete ? apiKeys : this.#keys.keys()
+    for (const apiKey of dropped) if (this.#keys.get(apiKey)?.place === index) this.#keys.delete(apiKey)
+    if (complete) for (const apiKey of apiKeys) this.#unknown.delete(apiKey)
+    else this.#unknown.clear()
   }
 
   #reportUse(): void {
@@ -277,7 +289,7 @@ export class KeyCache {
 type FoundKey = { key: Key; place: number }
 type CachedKey = FoundKey & { readAtMs: number }
 
-const neverSeen: SeenPlace = { revision: 0, epoch: null, polledAtMs: Number.NEGATIVE_INFINITY }
+const neverSeen: SeenPlace = { revision: 0, epoch: null, polledAtMs: Number.NEGATIVE_INFINITY, clearCount: 0 }
 
 function toKey(keyRing: KeyRing, access: KeyAccess): Key {
   const { apiKey, workspaceId, status, workspaceExists, ownerIsMember } = access

@@ -7,18 +7,18 @@ import {
   accessPollMs,
   atBatchIndex,
   DomainError,
-  type KeyAccess,
   type Scope,
 } from '@workspace-wallet/contract'
 import { Availability, type Log } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { findAccess } from './access.ts'
+import { notHere } from '../places/claims.ts'
+import { type ClaimedAccess, findAccess } from './access.ts'
 import { findAccessChanges } from './queries.ts'
 
 /** What a key may do, as stored. */
-type Access = Omit<KeyAccess, 'secrets' | 'ipAllowlist'>
+type Access = Omit<ClaimedAccess, 'secrets' | 'ipAllowlist'>
 /** `revision`, `now`: the access revision and the time of PostgreSQL at which it was read. */
 type ReadAccess = Access & { revision: number; now: Date }
 /** `readAtMs`: when the statement was sent. */
@@ -58,9 +58,10 @@ export class AccessCache {
   #changedAtMs = Number.NEGATIVE_INFINITY
   /** How often the cache was cleared. */
   #clearCount = 0
+  #moves = 0
 
   constructor(
-    { reads, ...parts }: { reads: Queryable; chainKey: KeyObject; log: Log; metrics: Metrics },
+    { reads, ...parts }: { reads: Queryable; number: number; chainKey: KeyObject; log: Log; metrics: Metrics },
     { elapsedMs = () => performance.now(), limit = 100_000 }: Options = {},
   ) {
     this.#reads = reads
@@ -85,6 +86,11 @@ export class AccessCache {
     return this.#keys.size
   }
 
+  /** How often polls have found that workspaces have arrived in this place or begun to leave it. */
+  get moves(): number {
+    return this.#moves
+  }
+
   /** Polls for changes until `stopping`. */
   async follow(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
@@ -100,8 +106,9 @@ export class AccessCache {
   async poll(): Promise<void> {
     const askedAtMs = this.#elapsedMs()
     const since = { since: this.#revision, epoch: this.#epoch }
-    const { revision, epoch, now, complete, apiKeys } = await findAccessChanges(this.#reads, since)
+    const { revision, epoch, now, complete, hasMoves, apiKeys } = await findAccessChanges(this.#reads, since)
     if (!complete) this.#clear()
+    if (hasMoves) this.#moves++
     for (const apiKey of apiKeys) this.#keys.delete(apiKey)
     this.#revision = revision
     this.#epoch = epoch
@@ -119,25 +126,27 @@ export class AccessCache {
    *
    * @param index the place of the item of a batch that needs the scope
    * @returns the workspace of the key
-   * @throws DomainError GA2011, GA2021, GA2032, GA2034, GA2024; S002 if the key cannot be read in time
+   * @throws DomainError GA2011, GA2021, GA2032, GA2034, GA2024; S002 if the key cannot be read in time, or is not in this place now
    */
   async require(apiKey: string, scope: Scope, index?: number): Promise<string> {
     const cached = this.#cached(apiKey)
-    if (cached && !faultOf(cached, scope, this.#nowMs)) return cached.workspaceId
+    if (cached && cached.claim !== notHere && !faultOf(cached, scope, this.#nowMs)) return cached.workspaceId
     const access = await this.#lookUp(apiKey)
     if (!access) throw new DomainError('GA2011')
+    if (access.claim === notHere) throw new DomainError('S002', { retryAfterSeconds: 1 })
     const fault = faultOf(access, scope, access.now.getTime())
     if (!fault) return access.workspaceId
     throw index === undefined ? fault : atBatchIndex(fault, index)
   }
 
   #cached(apiKey: string): Access | undefined {
-    if (!this.#isCurrent) return undefined
+    if (!this.isCurrent) return undefined
     const cached = this.#keys.get(apiKey)
     return cached && this.#elapsedMs() - cached.readAtMs < accessMaxAgeMs ? cached.access : undefined
   }
 
-  get #isCurrent(): boolean {
+  /** Whether the last successful poll is recent enough to use what was read before it. */
+  get isCurrent(): boolean {
     return this.#polledAtMs > this.#changedAtMs && this.#elapsedMs() - this.#polledAtMs < accessLeaseMs
   }
 

@@ -1,50 +1,71 @@
 import type { AccessPosition, accessChanges, accessSnapshot } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
 import type { z } from 'zod'
 import type { Queryable } from '../database/statement.ts'
-import { findAccess } from './access.ts'
+import { notHere } from '../places/claims.ts'
+import { askAll } from '../places/in-time.ts'
+import { type ClaimedAccess, findAccess } from './access.ts'
 import { findAccessChanges } from './queries.ts'
 
-type Parts = Omit<Parameters<typeof findAccess>[0], 'reads'> & { name: string; log: Log; accessReads: Queryable }
+type Parts = Omit<Parameters<typeof findAccess>[0], 'reads'> & { name: string; accessReads: Queryable }
+type Found = ClaimedAccess & { place: number }
 
-/** What these keys may do, in all places that answer. @throws the error of a place if none answers */
+/**
+ * What these keys may do. Of the places that have genuine rows of a key, the one counts that has the strongest claim on its workspace.
+ * Other rows count only if no place has genuine ones, so that nobody who can write to one place changes what the keys of another may do.
+ * A place that does not answer in time is left out.
+ *
+ * @throws the error of a place if none answers
+ */
 export async function lookUpIn(
   places: readonly Parts[],
   apiKeys: readonly string[],
 ): Promise<z.infer<typeof accessSnapshot>> {
-  const found = await inEach(places, ({ accessReads: reads, ...place }) => findAccess({ ...place, reads }, apiKeys))
-  return {
-    revisions: found.map(each => each?.revision ?? null),
-    keys: found.flatMap((each, place) => each?.keys.map(key => ({ ...key, place })) ?? []),
+  const snapshots = await askAll(
+    places,
+    ({ accessReads: reads, ...place }) => findAccess({ ...place, reads }, apiKeys),
+    found =>
+      haveAll(
+        apiKeys,
+        found.flatMap(({ keys }) => keys),
+      ),
+  )
+  const found = Map.groupBy(
+    snapshots.flatMap((snapshot, place) => snapshot?.keys.map(key => ({ ...key, place })) ?? []),
+    ({ apiKey }) => apiKey,
+  )
+  const isComplete = snapshots.every(snapshot => snapshot !== null)
+  const keys: Found[] = []
+  const unavailable: string[] = []
+  for (const [apiKey, rows] of found) {
+    const key =
+      rows.filter(isUsable).reduce<Found | null>(stronger, null) ?? (isComplete ? rows.find(isModified) : null)
+    if (key) keys.push(key)
+    else unavailable.push(apiKey)
   }
+  return { revisions: snapshots.map(snapshot => snapshot?.revision ?? null), keys, unavailable }
 }
+
+function haveAll(apiKeys: readonly string[], found: readonly ClaimedAccess[]): boolean {
+  const usable = new Set(found.filter(isUsable).map(({ apiKey }) => apiKey))
+  return apiKeys.every(apiKey => usable.has(apiKey))
+}
+
+const isUsable = ({ isGenuine, claim }: ClaimedAccess) => isGenuine && claim !== notHere
+const isModified = ({ isGenuine }: ClaimedAccess) => !isGenuine
+const stronger = (a: Found | null, b: Found) => (a && a.claim >= b.claim ? a : b)
 
 const never: AccessPosition = { revision: 0, epoch: null }
 
-/** The keys that changed in all places that answer. @throws the error of a place if none answers */
+/** The keys that changed, for each place; null for one that does not answer in time. @throws the error of a place if none answers */
 export async function findChangesIn(
   places: readonly Parts[],
   since: readonly AccessPosition[],
-): Promise<Omit<z.infer<typeof accessChanges>, 'checksumKey'>> {
+): Promise<z.infer<typeof accessChanges>['places']> {
   // A core with other places has positions in another order.
   const known = since.length === places.length ? since : places.map(() => never)
-  const found = await inEach(places, ({ accessReads }, index) => {
+  return askAll(places, async ({ accessReads }, index) => {
     const { revision, epoch } = known[index]!
-    return findAccessChanges(accessReads, { since: revision, epoch })
+    const { now, hasMoves, ...changes } = await findAccessChanges(accessReads, { since: revision, epoch })
+    return changes
   })
-  return {
-    positions: found.map(each => each && { revision: each.revision, epoch: each.epoch }),
-    complete: found.every(each => each === null || each.complete),
-    apiKeys: found.flatMap(each => each?.apiKeys ?? []),
-  }
-}
-
-/** Null for a place that does not answer, unless none does. */
-async function inEach<Found>(
-  places: readonly Parts[],
-  read: (place: Parts, index: number) => Promise<Found>,
-): Promise<(Found | null)[]> {
-  const answers = await Promise.allSettled(places.map(read))
-  if (answers.every(({ status }) => status === 'rejected')) throw (answers[0] as PromiseRejectedResult).reason
-  return answers.map(answer => (answer.status === 'fulfilled' ? answer.value : null))
 }

@@ -4,6 +4,7 @@ import { type ApiKeyRow, storedApiKeyColumns } from '../database/tables/api-key.
 import { type MemberRow, storedMemberColumns } from '../database/tables/member.ts'
 import { type Columns, type FoundRow, jsonOf, rowFrom, type WithMac } from '../database/tables/table.ts'
 import { storedWorkspaceColumns, type WorkspaceRow } from '../database/tables/workspace.ts'
+import { type FoundMove, moveOf } from '../places/claims.ts'
 
 type Found<Of extends Columns> = FoundRow<Of> | null
 /** A key with its workspace and the membership of its owner, as JSON. All are null in a row without a key. */
@@ -13,6 +14,7 @@ type FoundAccess = {
   key: Found<typeof storedApiKeyColumns>
   workspace: Found<typeof storedWorkspaceColumns>
   member: Found<typeof storedMemberColumns>
+  move: FoundMove
 }
 
 // One statement, so that keys and revision are of one snapshot.
@@ -21,18 +23,20 @@ const findAccessStatement = statement<FoundAccess>(
   `select r.revision as "accessRevision", now() as now,
      case when k.id is not null then ${jsonOf(storedApiKeyColumns, 'k')} end as key,
      case when w.id is not null then ${jsonOf(storedWorkspaceColumns, 'w')} end as workspace,
-     case when m.user_id is not null then ${jsonOf(storedMemberColumns, 'm')} end as member
+     case when m.user_id is not null then ${jsonOf(storedMemberColumns, 'm')} end as member,
+     ${moveOf('k.workspace_id')} as move
    from access_revision r
    left join api_key k on k.id = any ($1::uuid[])
    left join workspace w on w.id = k.workspace_id
    left join member m on m.workspace_id = k.workspace_id and m.user_id = k.owner_user_id`,
 )
 
-/** A key as stored, with its workspace. `owner`: null if the owner has never been a member. */
+/** A key as stored, with its workspace, and its last move. `owner`: null if the owner has never been a member. */
 export type StoredAccess = {
   key: WithMac<ApiKeyRow>
   workspace: WithMac<WorkspaceRow> | null
   owner: WithMac<MemberRow> | null
+  move: FoundMove
 }
 
 /** Those of these keys that exist, at an access revision and a time of PostgreSQL. */
@@ -42,12 +46,13 @@ export async function findStoredAccess(
 ): Promise<{ revision: number; now: Date; found: StoredAccess[] }> {
   const rows = await run(db, findAccessStatement, [plainArray(uuids)])
   const { accessRevision: revision, now } = rows[0]!
-  const found = rows.flatMap(({ key, workspace, member }) => {
+  const found = rows.flatMap(({ key, workspace, member, move }) => {
     if (!key) return []
     return {
       key: rowFrom(storedApiKeyColumns, key),
       workspace: workspace && rowFrom(storedWorkspaceColumns, workspace),
       owner: member && rowFrom(storedMemberColumns, member),
+      move,
     }
   })
   return { revision, now, found }
@@ -58,11 +63,13 @@ const findChangesStatement = statement<{
   epoch: string | null
   now: Date
   continues: boolean
+  hasMoves: boolean
   id: Uuid<'apiKey'> | null
 }>(
   'find-access-changes',
   // The trigger on access_revision writes the epoch. A revision without one has not been taken by the service.
-  `select r.revision, current.epoch, now() as now, known.revision is not null as continues, k.id
+  `select r.revision, current.epoch, now() as now, known.revision is not null as continues, k.id,
+     exists (select from workspace_move m where m.access_revision > $1) as "hasMoves"
    from access_revision r
    left join lateral (select * from access_change where revision = r.revision limit 1) current on true
    left join lateral (select * from access_change where revision = $1 and epoch = $2 limit 1) known on true
@@ -75,24 +82,27 @@ const mostChanges = 1000
 
 /**
  * The keys that changed after a revision. `complete` is false, and `apiKeys` empty, if there are more than 1000 or if this
- * database has another history than the one that the caller has followed (`epoch`).
+ * database has another history than the one that the caller has followed (`epoch`). `hasMoves`: whether workspaces have arrived or begun
+ * to leave since; also true if `complete` is false.
  */
 export async function findAccessChanges(
   db: Queryable,
   { since, epoch: known }: { since: number; epoch: string | null },
 ) {
   const rows = await run(db, findChangesStatement, [since, known])
-  const { revision, epoch, now, continues } = rows[0]!
+  const { revision, epoch, now, continues, hasMoves } = rows[0]!
   const apiKeys = rows.flatMap(({ id }) => (id === null ? [] : idFromUuid('apiKey', id)))
   const complete = continues && apiKeys.length <= mostChanges
-  return { revision, epoch, now, complete, apiKeys: complete ? apiKeys : [] }
+  return { revision, epoch, now, complete, hasMoves: hasMoves || !complete, apiKeys: complete ? apiKeys : [] }
 }
 
 const markUsedStatement = statement(
   'mark-keys-used',
-  `update api_key k set last_used_at = least(used.at, now())
-   from unnest($1::uuid[], $2::timestamptz[]) as used (id, at)
-   where k.id = used.id and (k.last_used_at is null or k.last_used_at < least(used.at, now()) - interval '1 minute')`,
+  `with used as materialized (
+     select given.id, least(given.at, now()) as at, least(given.at, now()) - interval '1 minute' as minute_before
+     from unnest($1::uuid[], $2::timestamptz[]) as given (id, at))
+   update api_key k set last_used_at = used.at from used
+   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.minute_before)`,
 )
 
 /** Records when keys were used, with a resolution of one minute. */

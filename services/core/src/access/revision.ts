@@ -13,8 +13,8 @@ export type AccessChange = { accessRevision: number; now: Date }
 export async function beginAccessChange(em: Em): Promise<AccessChange> {
   // One round trip: all changes of access wait for this lock.
   const [row] = await em.execute<{ revision: string; ms: string }[]>(
-    `update access_revision set revision = revision + 1
-     returning revision, floor(extract(epoch from clock_timestamp()) * 1000) as ms`,
+    `with changed as (update access_revision set revision = revision + 1 returning revision)
+     select revision, floor(extract(epoch from clock_timestamp()) * 1000) as ms from changed`,
   )
   return { accessRevision: Number(row!.revision), now: new Date(Number(row!.ms)) }
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Uuid } from '@workspace-wallet/contract'
+import { DomainError, type Uuid } from '@workspace-wallet/contract'
 import type { Run } from '../database/run.ts'
 import { bytesText, plainArray, statement } from '../database/statement.ts'
 import { type AuditRow, auditMac, storedAuditColumns } from '../database/tables/audit.ts'
@@ -78,6 +78,7 @@ const appendActionsStatement = statement(
  * Appends actions in this order to the heads that `lockAudit` returned in the same transaction.
  *
  * @returns the place of the last one
+ * @throws DomainError S002 if the workspace of an action moves to another place
  */
 export async function appendActions(
   run: Run,
@@ -87,7 +88,8 @@ export async function appendActions(
 ): Promise<Pick<AuditRow, 'workspaceId' | 'position'> & { mac: Buffer }> {
   const heads = new Map(locked.map(head => [head.workspaceId, head]))
   const rows = actions.map(action => {
-    const head = heads.get(action.workspaceId ?? noWorkspace)!
+    const head = heads.get(action.workspaceId ?? noWorkspace)
+    if (!head) throw new DomainError('S002', { retryAfterSeconds: 1 })
     const row = { ...action, at: new Date(head.nowMs), position: head.position + 1 }
     const mac = auditMac(key, row, head.mac)
     heads.set(head.workspaceId, { ...head, position: row.position, mac })

@@ -1,19 +1,25 @@
 import type { KeyObject } from 'node:crypto'
-import type { AuditAction, AuditListing, AuditEntry as AuditRecord } from '@workspace-wallet/contract'
+import {
+  type AuditAction,
+  type AuditListing,
+  type AuditEntry as AuditRecord,
+  idFromUuid,
+} from '@workspace-wallet/contract'
 import { kyselyOf, type Orm } from '../database/orm.ts'
 import { type Queryable, timeText } from '../database/statement.ts'
 import { idToFind } from '../database/types.ts'
+import { findHidden } from '../places/claims.ts'
 import { AuditEntry } from './entities.ts'
 import { findActions } from './records.ts'
 
-type Parts = { orm: Orm; reads: Queryable; chainKey: KeyObject }
+type Parts = { orm: Orm; reads: Queryable; number: number; chainKey: KeyObject }
 
 /**
  * A page of the actions, newest first. The statement contains only the filters that were given, so each uses its index. It finds the
  * numbers; the actions are then read a few at a time.
  */
 export async function listAudit(
-  { orm, reads, chainKey }: Parts,
+  { orm, reads, number, chainKey }: Parts,
   before: number | undefined,
   listing: AuditListing,
 ): Promise<{ items: AuditRecord[]; next: number | null }> {
@@ -24,6 +30,11 @@ export async function listAudit(
     .orderBy('id', 'desc')
     .limit(limit + 1)
   if (workspaceId !== undefined) query = query.where('workspaceId', '=', idToFind('workspace', workspaceId))
+  else {
+    const hidden = (await findHidden(reads, { number, chainKey })).map(id => idFromUuid('workspace', id))
+    if (hidden.length > 0)
+      query = query.where(entry => entry.or([entry('workspaceId', 'is', null), entry('workspaceId', 'not in', hidden)]))
+  }
   if (actor !== undefined) query = query.where('actor', '=', actor)
   if (action !== undefined) query = query.where('action', '=', action as AuditAction)
   if (target !== undefined) query = query.where('target', '=', target)

@@ -33,13 +33,14 @@ export function recordAction(em: Em, { workspaceId, before, after, ...action }: 
 }
 
 /**
- * Writes the recorded actions. Call it last in a transaction: its lock must be the last one (see lockAudit).
+ * Writes the recorded actions, once. Call it last in a transaction: its lock must be the last one (see lockAudit).
  *
  * @returns the last one; null without any
  */
 export async function writeActions(em: Em, chainKey: KeyObject, circumstances: Circumstances) {
   const actions = pending.get(em)
   if (!actions) return null
+  pending.delete(em)
   const run = runIn(em)
   const heads = await lockAudit(run, [...new Set(actions.map(({ workspaceId }) => workspaceId))])
   const complete = actions.map(action => ({ ...action, ...circumstances }))

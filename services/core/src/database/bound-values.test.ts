@@ -104,7 +104,7 @@ test('several rows are written with one statement', async () => {
   const workspaceId = mintId('workspace')
   const now = new Date()
   const text = await textOf(async em => {
-    em.create(Workspace, { id: workspaceId, name: 'w', createdAt: now, updatedAt: now })
+    em.create(Workspace, { id: workspaceId, name: 'w', createdIn: 0, createdAt: now, updatedAt: now })
     await em.flush()
     for (const userId of ['ivan', 'judy']) em.create(Member, { workspaceId, userId, createdAt: now })
     await em.flush()

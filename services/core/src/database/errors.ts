@@ -15,10 +15,13 @@ export type DatabaseFault =
   | 'other'
 
 const lockNotAvailable = '55P03'
+/** A node of Citus that does not have the schema any more (see places/placement.ts). PostgreSQL itself reports it to no statement of core. */
+export const movedAway = '25001'
 
 const faultBySqlState: Record<string, DatabaseFault> = {
   '40001': 'conflict', // serialization_failure
   '40P01': 'conflict', // deadlock_detected
+  [movedAway]: 'conflict',
   [lockNotAvailable]: 'timeout',
   '57014': 'timeout', // query_canceled
   '25P03': 'timeout', // idle_in_transaction_session_timeout

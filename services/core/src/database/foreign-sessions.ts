@@ -164,6 +164,11 @@ export class ForeignSessions {
     }
   }
 
+  /** Call it when the schema has moved to another server, where the service's role has another OID. */
+  forgetRole(): void {
+    this.#role = undefined
+  }
+
   /** How long ago they were looked for successfully. */
   get lookAgeMs(): number {
     return this.#check.ageMs

@@ -6,11 +6,14 @@
 export function grants(role: string, database: string, schema: string): string[] {
   return [
     `revoke all on all tables in schema ${schema} from ${role}`,
+    // Citus leaves out views where all tables are named.
+    `revoke all on flow from ${role}`,
     `revoke all on all functions in schema ${schema} from public`,
     `revoke create on schema ${schema} from public`,
     // Those of `public` have it: reports may read what they are granted.
     `grant usage on schema ${schema} to public, ${role}`,
     `grant select on all tables in schema ${schema} to ${role}`,
+    `grant select on flow to ${role}`,
 
     // Create workspaces, members, keys, operators and webhooks. Each row has a MAC. There is no DELETE: a deleted row could be
     // inserted again with its MAC.
@@ -29,6 +32,12 @@ export function grants(role: string, database: string, schema: string): string[]
     `grant update (url, types, concurrency, status, secret, secret_version, previous_secret, previous_secret_until,
        deleted_at, updated_at, position, generation, leased_generation, leased_until, next_attempt_at, failures,
        failing_since, last_status, last_error, last_attempt_at, revision, mac) on webhook to ${role}`,
+    // Say where a workspace moves. Each row has a MAC, and there is no DELETE.
+    `grant insert, update (generation, state, from_place, to_place, at, access_revision, revision, mac)
+       on workspace_move to ${role}`,
+    // For the triggers of the tables that the role writes: whether the owner moves a workspace.
+    `grant execute on function is_moved_by_owner to ${role}`,
+
     // Raise the access revision by one. A trigger rejects any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
 
@@ -45,7 +54,7 @@ export function grants(role: string, database: string, schema: string): string[]
     `grant insert on chain_key to ${role}`,
 
     // Upload a checkpoint in parts for a comparison, and delete the parts afterwards.
-    `grant insert (upload_id, part, content), delete on checkpoint_part to ${role}`,
+    `grant insert, delete on checkpoint_part to ${role}`,
 
     // Replace where the last sound verification ended. The audit has a digest of the rows.
     `grant insert, delete on verified_ledger to ${role}`,
@@ -58,8 +67,7 @@ export function grants(role: string, database: string, schema: string): string[]
        on refusal to ${role}`,
 
     // Store what instances report about themselves, and remove those that are gone. They decide nothing.
-    `grant insert (id, kind, name, host, version, started_at, fault, waiting, unhealthy_cores),
-       update (seen_at, version, fault, waiting, unhealthy_cores), delete on instance to ${role}`,
+    `grant insert, update (seen_at, version, fault, waiting, unhealthy_cores), delete on instance to ${role}`,
 
     // Set the settings of the sessions of a connection pooler.
     `grant execute on function set_session to ${role}`,

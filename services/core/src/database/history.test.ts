@@ -40,7 +40,7 @@ async function start(name: string): Promise<Postgres> {
 
 /** Connections to what the address leads to. */
 function open(history: DatabaseHistory, url = address.through(server.url('postgres'))): Pool {
-  const pool = openPool(url, { name: 'test', max: 4, history })
+  const pool = openPool(url, { name: 'test', max: 4, admit: client => history.admit(client) })
   pools.push(pool)
   return pool
 }

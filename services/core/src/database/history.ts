@@ -48,7 +48,10 @@ const placeText = `
 const missingText = `
   select count(*)::int as missing
   from unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[]) as kept (of_table, workspace, at_position, of_mac)
-  where not case of_table
+  where not case
+    -- The rows of a workspace that has left are removed.
+    when exists (select from workspace_move where workspace_id = workspace and state = 'LEFT') then true
+    else case of_table
     when 'transfer' then exists (
       select from transfer where workspace_id = workspace and position = at_position and source_mac = decode(of_mac, 'hex'))
     when 'journal' then exists (
@@ -56,6 +59,7 @@ const missingText = `
     else case when workspace is null
       then exists (select from audit where workspace_id is null and position = at_position and mac = decode(of_mac, 'hex'))
       else exists (select from audit where workspace_id = workspace and position = at_position and mac = decode(of_mac, 'hex'))
+    end
     end
   end`
 
@@ -73,6 +77,8 @@ export class DatabaseHistory {
   #acknowledged: CommittedRow[] = []
   /** The open connections, and the timeline of their server. */
   readonly #clients = new Map<ClientBase, number>()
+  /** The clusters that the schema was moved away from (see moveTo). */
+  readonly #former = new Set<string>()
   #refusal: StaleDatabase | null = null
   /** How many connections were refused, by reason. */
   readonly refused = Object.fromEntries(refusalReasons.map(reason => [reason, 0])) as Record<RefusalReason, number>
@@ -101,6 +107,23 @@ export class DatabaseHistory {
     const { timeline } = await this.#check(client)
     this.#clients.set(client, timeline)
     client.once('end', () => this.#clients.delete(client))
+  }
+
+  /**
+   * Accepts the server of this connection as the one that the schema was moved to, on purpose. It must have what this core has
+   * acknowledged. Connections to the server before are refused from now on.
+   *
+   * @throws StaleDatabase
+   */
+  async moveTo(client: ClientBase): Promise<void> {
+    const place = await readPlace(client)
+    const seen = this.#seen
+    // A standby that was promoted is of the same cluster: each connection is checked.
+    if (!seen || place.systemId === seen.systemId) return
+    await requireRows(client, this.#acknowledged, place)
+    this.#former.add(seen.systemId)
+    this.#former.delete(place.systemId)
+    this.#seen = place
   }
 
   /**
@@ -149,7 +172,9 @@ export class DatabaseHistory {
     const seen = this.#seen
     try {
       const place = await readPlace(client)
-      if (seen) requireSince(seen, place)
+      if (this.#former.has(place.systemId)) throw new Error('the connection leads to the node before a move')
+      // It may have moved since, and then this server is the one that it has moved to.
+      if (seen?.systemId === this.#seen?.systemId && seen) requireSince(seen, place)
       if (seen && place.timeline > seen.timeline) await this.#requireAcknowledged(client, place)
       this.#accept(place)
       return place

@@ -9,7 +9,7 @@ import { until } from '../../../../test/setup/until.ts'
 import { findLastBackup } from '../integrity/records.ts'
 import { KnownWorkspaces } from '../ledger/posting/known-workspaces.ts'
 import { findOperatorByToken } from '../operators/access.ts'
-import { findPlaced, type PlacedKind } from '../places/queries.ts'
+import { findPlaced, findPlacedTransfers, type PlacedKind } from '../places/queries.ts'
 import { statements } from './statement.ts'
 
 /**
@@ -253,8 +253,9 @@ class Ledger {
     const { reads } = this.#core.core
     const { transfers } = await this.#core.as('admin').transfers.search({ workspaceId: this.workspaceId, limit: 1 })
     const ids = { workspace: this.workspaceId, apiKey: this.apiKey, wallet: this.main, webhook: mintId('webhook') }
-    for (const [kind, id] of Object.entries({ ...ids, transfer: transfers[0]!.transferId }))
-      await findPlaced(reads, kind as PlacedKind, [uuidFromId(kind as PlacedKind, id)!])
+    for (const [kind, id] of Object.entries(ids))
+      await findPlaced[kind as PlacedKind](this.#core.core, [uuidFromId(kind as PlacedKind, id)!])
+    await findPlacedTransfers(reads, [uuidFromId('transfer', transfers[0]!.transferId)!], [])
     await new KnownWorkspaces(reads).require(uuidFromId('workspace', this.workspaceId)!)
   }
 

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
 import pg from 'pg'
-import type { DatabaseHistory } from './history.ts'
 import type { Pooler } from './pooler.ts'
 import { withoutSchema } from './schema.ts'
 import { requireOwnSession, requirePooledSession } from './session-checks.ts'
@@ -28,16 +27,18 @@ export type PoolOptions = {
   settings?: SettingChanges
   /** Marks the sessions as those of a core (see session-marks.ts), except for those of a pooler. */
   chainKey?: KeyObject
-  /** Refuses servers that lack what core has seen (see history.ts). */
-  history?: DatabaseHistory
+  /** Refuses a connection to a server or to tables that core must not use. @throws UnsuitableSession, StaleDatabase */
+  admit?: (client: pg.ClientBase) => Promise<void>
   /** The connection pooler that the URL leads to, if any. */
   pooler?: Pooler | undefined
+  /** Called with each new connection, before anything uses it. */
+  onOpened?: (client: pg.ClientBase) => void
 }
 
 /** The options of all connections of core, including those of the ORM. */
 export function poolConfig(
   url: string,
-  { name, max, pipeline = false, queryTimeoutMs, settings = {}, chainKey, history, pooler }: PoolOptions,
+  { name, max, pipeline = false, queryTimeoutMs, settings = {}, chainKey, admit, pooler, onOpened }: PoolOptions,
 ) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
@@ -52,10 +53,11 @@ export function poolConfig(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
     async onConnect(client: pg.ClientBase) {
+      onOpened?.(client)
       if (pooler) await requirePooledSession(client, url, settings, pooler.serviceRole)
       else await requireOwnSession(client, url, settings)
       if (chainKey && !pooler) await markSession(client, chainKey)
-      await history?.admit(client)
+      await admit?.(client)
     },
   }
 }

@@ -104,7 +104,9 @@ const sessionSettings = {
   work_mem: '4MB',
 }
 
-export type SettingChanges = { readonly [Name in keyof typeof sessionSettings | 'search_path']?: string }
+export type SettingChanges = {
+  readonly [Name in keyof typeof sessionSettings | 'search_path' | 'citus.override_table_visibility']?: string
+}
 
 /** The settings of a session that uses the tables of this schema. */
 export function settingsOf(schema: string, changes: SettingChanges = {}): Record<string, string> {
@@ -117,8 +119,12 @@ export const poolSettings = {
   // number of keys. Planning takes several times as long as the look-up.
   reads: { plan_cache_mode: 'force_generic_plan' },
   lists: {},
-  // Shorter, so that PostgreSQL reports a canceled statement, and thus that nothing was written, before core closes the connection.
-  ledger: { statement_timeout: '3s' },
+  ledger: {
+    // Likewise for the statements of `post`, if the first groups of a session were small.
+    plan_cache_mode: 'force_generic_plan',
+    // Shorter, so that PostgreSQL reports a canceled statement, and thus that nothing was written, before core closes the connection.
+    statement_timeout: '3s',
+  },
 } satisfies Record<string, SettingChanges>
 
 export type PoolName = keyof typeof poolSettings

@@ -16,6 +16,8 @@ export const snapshotSettings = {
   // Unqualified names are built-in ones, and statements qualify tables: objects of the same name do not change what a statement
   // reads.
   search_path: 'pg_catalog,pg_temp',
+  // Shows the shards of Citus among the relations. Elsewhere, the setting does nothing.
+  'citus.override_table_visibility': 'off',
   // A statement fails if a policy would hide rows from it.
   row_security: 'off',
   // The transaction runs for minutes.
@@ -47,6 +49,7 @@ export class Snapshot {
   readonly #client: pg.Client
   readonly schema: string
   #cursors = 0
+  #hidden: ReadonlySet<string> = new Set()
 
   private constructor(client: pg.Client, schema: string) {
     this.#client = client
@@ -87,9 +90,20 @@ export class Snapshot {
     return new Snapshot(client, schema)
   }
 
+  /** The workspaces whose rows are left out. */
+  get hidden(): ReadonlySet<string> {
+    return this.#hidden
+  }
+
+  /** Leaves out all rows of these workspaces from now on: UUIDs. */
+  hide(workspaceIds: readonly string[]): void {
+    this.#hidden = new Set(workspaceIds)
+  }
+
   /** @param sql names the schema of the tables as `{schema}` */
   async rows(sql: string, values: unknown[] = []): Promise<TextRow[]> {
-    const query: QueryArrayConfig = { text: inSchema(sql, this.schema), values, rowMode: 'array', types: asText }
+    const text = inSchema(withoutWorkspaces(sql, this.#hidden), this.schema)
+    const query: QueryArrayConfig = { text, values, rowMode: 'array', types: asText }
     const result: QueryArrayResult<TextRow> = await this.#client.query(query)
     return result.rows
   }
@@ -117,6 +131,28 @@ export class Snapshot {
   async close(): Promise<void> {
     await this.#client.end()
   }
+}
+
+const tablesOfWorkspaces =
+  'api_key|audit|audit_head|hold|journal|ledger|member|spending_limit|transfer|verified_ledger|wallet|webhook|workspace'
+/** What can follow a table that has no alias. */
+const keywords =
+  'cross|except|full|group|having|inner|intersect|join|left|limit|offset|on|order|right|union|using|where'
+// Not in a literal, as that of `to_regclass`.
+const tableReference = new RegExp(
+  `(?<!')\\{schema\\}\\.(${tablesOfWorkspaces})\\b(?!_)(?=(\\s+(?!(?:${keywords})\\b)\\w+)?)`,
+  'g',
+)
+
+/** SQL in which each table lacks the rows of some workspaces. */
+export function withoutWorkspaces(sql: string, hidden: ReadonlySet<string>): string {
+  if (hidden.size === 0) return sql
+  const ids = [...hidden].map(id => `'${id}'`).join(', ')
+  return sql.replaceAll(tableReference, (_, table: string, alias?: string) => {
+    const column = table === 'workspace' ? 'id' : 'workspace_id'
+    const rows = `(select * from {schema}.${table} of_all where of_all.${column} is null or of_all.${column} not in (${ids}))`
+    return alias ? rows : `${rows} ${table}`
+  })
 }
 
 /** A connection for snapshots, which the caller opens. */

@@ -77,6 +77,26 @@ export function plainArray(values: readonly (string | number | null)[]): string 
   return `{${values.map(value => value ?? 'null').join(',')}}`
 }
 
+/** A value of a column: text, a number, or bytes. */
+export type Field = string | number | Uint8Array | null
+
+/** A PostgreSQL array literal of rows of a composite type, each with its fields in order. */
+export function rowArray(rows: readonly (readonly Field[])[]): string {
+  return `{${rows.map(fields => `"(${fields.map(fieldText).join(',')})"`).join(',')}}`
+}
+
+/** Within an array: each quote and backslash is escaped for the row, and then for the array. */
+function fieldText(field: Field): string {
+  if (field === null) return ''
+  if (typeof field === 'number') return String(field)
+  if (typeof field === 'string')
+    return isPlain.test(field) ? field : `\\"${field.replace(/["\\]/g, String.raw`\\\$&`)}\\"`
+  return `\\\\\\\\x${Buffer.from(field.buffer, field.byteOffset, field.length).toString('hex')}`
+}
+
+/** Text that needs no quotes in a row or an array. */
+const isPlain = /^[\w:.+-]+$/
+
 /** A PostgreSQL array literal of any text. */
 export function textArray(values: readonly (string | null)[]): string {
   return `{${values.map(value => (value === null ? 'null' : `"${value.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`

@@ -1,46 +1,71 @@
 import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
-import { type Body, BodyError, BodyReader } from '@workspace-wallet/runtime'
+import { type Body, BodyError, BodyMemory, BodyReader, type BodyShare } from '@workspace-wallet/runtime'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits } from './body-limits.ts'
 import { BodyRotation } from './body-rotation.ts'
+import { countInJson } from './count-in-json.ts'
+import { countInMessagePack } from './count-in-message-pack.ts'
 
 /** How long a caller may take to send a body. */
 const deadlineMs = 10_000
 /** What a decoded value takes in memory. */
 const elementBytes = 100
-
-/** Counts the values in a body before it is decoded. @throws TRPCError */
-export type CountElements = (body: Uint8Array, maxElements: number) => number
+/** What a batch takes besides, while it is in progress. */
+const batchBytes = 1024
 
 /** Reads the bodies of calls. Service tokens share the memory for bodies and for the values in them, and the event loop. */
 export class CallBodies {
+  readonly #memory: BodyMemory
   readonly #reader: BodyReader
   readonly #rotation = new BodyRotation()
 
   /** @param memoryBytes for all bodies, from their first byte until their calls are answered */
   constructor(memoryBytes: number) {
-    this.#reader = new BodyReader({ memoryBytes, deadlineMs })
+    this.#memory = new BodyMemory(memoryBytes)
+    this.#reader = new BodyReader({ memory: this.#memory, deadlineMs })
   }
 
   get usedBytes(): number {
-    return this.#reader.usedBytes
+    return this.#memory.usedBytes
+  }
+
+  /** Begins the body of a batch, which takes nothing yet. Release it when neither it nor what was decoded is used any more. */
+  begin(token: CallerToken, onEvicted: () => void): BodyShare {
+    return this.#memory.begin(senderOf(token), onEvicted)
+  }
+
+  /** Sets how much the arriving body of a batch takes. Returns false if it has given way to others. */
+  resize(share: BodyShare, bytes: number): boolean {
+    return this.#memory.resize(share, bytes + batchBytes)
+  }
+
+  release(share: BodyShare): void {
+    this.#memory.release(share)
   }
 
   /**
-   * Reads a body, and waits until it may be decoded.
+   * Counts the values in the body of a batch that has arrived, and waits until it may be decoded.
+   *
+   * @throws TRPCError PAYLOAD_TOO_LARGE; BAD_REQUEST; SERVICE_UNAVAILABLE if the memory for bodies is used up
+   */
+  async admit(share: BodyShare, token: CallerToken, bytes: Buffer): Promise<void> {
+    const elements = countInMessagePack(bytes, bodyLimits[token.role].elements)
+    if (!this.resize(share, bytes.length + elements * elementBytes)) throw noMemory()
+    this.#memory.complete(share)
+    await this.#rotation.next(senderOf(token))
+  }
+
+  /**
+   * Reads a body of JSON, and waits until it may be decoded.
    *
    * @throws TRPCError PAYLOAD_TOO_LARGE; SERVICE_UNAVAILABLE if the memory for bodies is used up; CLIENT_CLOSED_REQUEST if the
-   *   body does not arrive in time; what `countElements` throws
+   *   body does not arrive in time
    */
-  async read(
-    request: IncomingMessage,
-    { name, role, isOperator }: CallerToken,
-    countElements: CountElements,
-  ): Promise<Body> {
-    const limits = bodyLimits[role]
-    const sender = `${isOperator ? 'operator' : role}:${name}`
-    const weigh = (bytes: Buffer) => bytes.length + countElements(bytes, limits.elements) * elementBytes
+  async read(request: IncomingMessage, token: CallerToken): Promise<Body> {
+    const limits = bodyLimits[token.role]
+    const sender = senderOf(token)
+    const weigh = (bytes: Buffer) => bytes.length + countInJson(bytes, limits.elements) * elementBytes
     const body = await this.#reader.read(request, { limitBytes: limits.bytes, sender, weigh }).catch(cause => {
       throw cause instanceof BodyError ? errorOf(cause, limits.bytes) : cause
     })
@@ -49,12 +74,23 @@ export class CallBodies {
   }
 }
 
+function senderOf({ name, role, isOperator }: CallerToken): string {
+  return `${isOperator ? 'operator' : role}:${name}`
+}
+
 function errorOf({ fault }: BodyError, limitBytes: number): TRPCError {
-  if (fault === 'TOO_LARGE') return tooLarge(`a request with this service token may have at most ${limitBytes} bytes`)
+  if (fault === 'TOO_LARGE') return tooManyBytes(limitBytes)
   if (fault === 'TOO_MANY_PIECES') return tooLarge('the request arrives in too many small pieces')
-  if (fault === 'NO_MEMORY')
-    return new TRPCError({ code: 'SERVICE_UNAVAILABLE', message: 'too many requests are arriving: retry later' })
+  if (fault === 'NO_MEMORY') return noMemory()
   return new TRPCError({ code: 'CLIENT_CLOSED_REQUEST', message: 'the request did not arrive in time' })
+}
+
+export function tooManyBytes(limitBytes: number): TRPCError {
+  return tooLarge(`a request with this service token may have at most ${limitBytes} bytes`)
+}
+
+export function noMemory(): TRPCError {
+  return new TRPCError({ code: 'SERVICE_UNAVAILABLE', message: 'too many requests are arriving: retry later' })
 }
 
 function tooLarge(message: string): TRPCError {

@@ -1,15 +1,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
-import { batchPath, batchType, serialization } from '@workspace-wallet/contract'
+import { batchPath, batchProtocol, serialization } from '@workspace-wallet/contract'
 import {
+  acceptUpgrade,
   type Body,
   defaultConnectionLimit,
+  detachUpgrade,
   hasBody,
   hasUnreadBody,
+  isUpgradeTo,
   limitConnections,
   limitPieces,
   PipelineLimit,
+  refuseUpgrade,
   shareRuns,
 } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
@@ -18,9 +23,8 @@ import type { Context, OpenedCore } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { answerBatch } from './call-batch.ts'
-import { CallBodies, type CountElements } from './call-bodies.ts'
-import { countInJson } from './count-in-json.ts'
-import { countInMessagePack } from './count-in-message-pack.ts'
+import { CallBodies } from './call-bodies.ts'
+import { CallLink } from './call-link.ts'
 import { authenticate, type TokenTable } from './tokens.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 
@@ -28,13 +32,20 @@ const trpcPath = '/trpc/'
 const trpcMethods = ['GET', 'HEAD', 'POST']
 /** How long a call with a body may take that does not stream its response. */
 const longestCallMs = 15_000
+/** How often connections for batches are checked. */
+const linkTickMs = 1_000
 /** Maximum number of pipelined requests of one connection. Clients of core make one at a time. */
 const pipelineLimit = 4
+const isBatchLink = (request: IncomingMessage) => isUpgradeTo(request, batchProtocol)
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
+/** `links`: the connections to `/batch`, which the server does not know any more. */
+type CoreServer = { server: Server; links: ReadonlySet<CallLink> }
+
 /**
- * Core's HTTP server: `/batch` for our own client, `/trpc` for any tRPC client and for streamed responses, `/healthz`,
- * `/readyz` and `/metrics`. Calls need a token of a service or an operator. The server is for internal networks only.
+ * Core's HTTP server: connections for batches at `/batch` for our own client, `/trpc` for any tRPC client and for streamed
+ * responses, `/healthz`, `/readyz` and `/metrics`. Calls need a token of a service or an operator. The server is for internal
+ * networks only.
  *
  * @param bodyMemoryBytes memory for the bodies of all calls until they are answered, and as much for answers until they are read
  */
@@ -42,7 +53,7 @@ export function createCoreServer(
   { places, registry }: Pick<OpenedCore, 'places' | 'registry'>,
   router: AnyTRPCRouter,
   { tokens, bodyMemoryBytes }: { tokens: TokenTable; bodyMemoryBytes: number },
-): Server {
+): CoreServer {
   const core = places.home
   const bodies = new CallBodies(bodyMemoryBytes)
   core.metrics.watchBodies(bodies)
@@ -65,8 +76,8 @@ export function createCoreServer(
   }
 
   /** Reads the body of a call. While it arrives, an operator may be disabled or get another token. */
-  async function readBody(request: IncomingMessage, token: CallerToken, count: CountElements): Promise<Body> {
-    const body = await bodies.read(request, token, count)
+  async function readBody(request: IncomingMessage, token: CallerToken): Promise<Body> {
+    const body = await bodies.read(request, token)
     if (!token.isOperator) return body
     try {
       await contextOf(request)
@@ -79,14 +90,10 @@ export function createCoreServer(
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? ''
-    if (path === batchPath && request.method === 'POST') {
-      const context = await contextOf(request)
-      const body = await readBody(request, context.token, countInMessagePack)
-      try {
-        send(response, 200, await answerBatch(router, context, body.bytes), batchType)
-      } finally {
-        body.release()
-      }
+    if (path === batchPath) {
+      await contextOf(request)
+      const message = `${batchPath} needs the header Upgrade: ${batchProtocol}`
+      throw new TRPCError({ code: 'BAD_REQUEST', message })
     } else if (path.startsWith(trpcPath)) {
       const { token } = await contextOf(request)
       if (!trpcMethods.includes(request.method ?? '')) {
@@ -119,7 +126,7 @@ export function createCoreServer(
     // tRPC also reads forms, which have values that nobody counts.
     if (!jsonPattern.test(request.headers['content-type'] ?? ''))
       throw new TRPCError({ code: 'UNSUPPORTED_MEDIA_TYPE', message: 'a call must be application/json' })
-    const body = await readBody(request, token, countInJson)
+    const body = await readBody(request, token)
     if (response.destroyed) return body.release()
     response.once('close', () => {
       // tRPC does not say when the calls of a caller have ended that has disconnected.
@@ -130,27 +137,67 @@ export function createCoreServer(
     trpc(Object.assign(request, { body: body.bytes.toString() }), response)
   }
 
+  const links = new Set<CallLink>()
+
+  /** Opens a connection for batches. @throws TRPCError */
+  async function openLink(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const context = await contextOf(request)
+    if (request.url !== batchPath || !isBatchLink(request))
+      throw new TRPCError({ code: 'NOT_FOUND', message: `there is no Upgrade of ${request.url}` })
+    if (!socket.writable) return
+    acceptUpgrade(socket, batchProtocol)
+    const { token } = context
+    const link = new CallLink(socket, head, {
+      token,
+      bodies,
+      // Meanwhile, an operator may have been disabled or got another token.
+      answer: async body => answerBatch(router, token.isOperator ? await contextOf(request) : context, body),
+      rejectionOf: cause => Buffer.from(JSON.stringify(rejectionOf(cause))),
+    })
+    links.add(link)
+    socket.once('close', () => links.delete(link))
+    unread.watch(socket)
+    if (core.stopping.aborted) link.drain()
+  }
+
+  function rejectionOf(cause: unknown): { status: number; error: unknown } {
+    const error = getTRPCErrorFromUnknown(cause)
+    if (error.code === 'INTERNAL_SERVER_ERROR') core.log.error({ err: cause }, 'a request failed')
+    // The error format of tRPC over HTTP.
+    const shape = errorShape(error, undefined)
+    return { status: shape.data.httpStatus, error: serialization.serialize(shape) }
+  }
+
   const pipelines = new PipelineLimit(pipelineLimit)
-  const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 30_000 }, (request, response) => {
+  const settings = { keepAliveTimeout: 60_000, requestTimeout: 30_000, shouldUpgradeCallback: isBatchLink }
+  const server = createServer(settings, (request, response) => {
     if (!pipelines.accepts(request, response)) return
     limitPieces(request)
     // The console reads with GET. What it reads is for its operator only, and only now.
     response.setHeader('cache-control', 'no-store')
     answer(request, response).catch(cause => {
-      const error = getTRPCErrorFromUnknown(cause)
-      if (error.code === 'INTERNAL_SERVER_ERROR') core.log.error({ err: cause }, 'a request failed')
-      if (response.headersSent) {
-        response.destroy()
-        return
-      }
-      // The error format of tRPC over HTTP.
-      const shape = errorShape(error, undefined)
-      send(response, shape.data.httpStatus, JSON.stringify({ error: serialization.serialize(shape) }))
+      const { status, error } = rejectionOf(cause)
+      if (response.headersSent) response.destroy()
+      else send(response, status, JSON.stringify({ error }))
     })
   })
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    detachUpgrade(socket)
+    // An earlier request of this connection has no response yet.
+    if (pipelines.isPending(socket)) return socket.destroy()
+    openLink(request, socket, head).catch(cause => {
+      const { status, error } = rejectionOf(cause)
+      refuseUpgrade(socket, status, JSON.stringify({ error }))
+    })
+  })
+  const timer = setInterval(() => {
+    for (const link of links) link.tick()
+  }, linkTickMs).unref()
+  server.once('close', () => clearInterval(timer))
   limitConnections(server, defaultConnectionLimit)
-  core.metrics.watchUnread(new UnreadAnswers(server, bodyMemoryBytes))
-  return server
+  const unread = new UnreadAnswers(server, bodyMemoryBytes)
+  core.metrics.watchUnread(unread)
+  return { server, links }
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {

@@ -23,12 +23,12 @@ const storeStatement = statement(
   'store-instances',
   `with reported as (
      select (r ->> 'instanceId')::uuid as id, r ->> 'host' as host, r ->> 'version' as version,
-       greatest(clock_timestamp() - (r ->> 'uptimeMs')::float8 * interval '1 millisecond', '1970-01-01T00:00:00Z') as started_at,
+       greatest(statement_timestamp() - (r ->> 'uptimeMs')::float8 * interval '1 millisecond', '1970-01-01T00:00:00Z') as started_at,
        r ->> 'fault' as fault,
        (r ->> 'waiting')::integer as waiting, (r ->> 'unhealthyCores')::integer as unhealthy_cores
      from jsonb_array_elements($3::jsonb) r),
    seen as (
-     update instance i set seen_at = clock_timestamp(), version = r.version, fault = r.fault, waiting = r.waiting,
+     update instance i set seen_at = statement_timestamp(), version = r.version, fault = r.fault, waiting = r.waiting,
        unhealthy_cores = r.unhealthy_cores
      from reported r where i.id = r.id and i.kind = $1 and i.name = $2)
    insert into instance (id, kind, name, host, version, started_at, fault, waiting, unhealthy_cores)

@@ -7,7 +7,7 @@ import { execute, query } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { recordAction, writeActions } from '../audit/record.ts'
 import { transact } from '../database/orm.ts'
-import { isChainKey } from '../ledger/chain/chain-key.ts'
+import { requireChainKey } from '../ledger/chain/chain-key.ts'
 import { findGenuineRecords } from './genuine-records.ts'
 import { findLastVerifications, recordVerification } from './records.ts'
 
@@ -15,7 +15,7 @@ let testCore: TestCore
 beforeAll(async () => {
   testCore = await openTestCore()
   // As a core does when it starts: it writes which key the ledger has.
-  expect(await isChainKey(testCore.core.reads, testCore.chainKey)).toBe(true)
+  await requireChainKey(testCore.core.reads, testCore.chainKey)
 })
 afterAll(() => testCore.close())
 

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { run, statement } from '../database/statement.ts'
+import { inTime } from './in-time.ts'
 import type { Place } from './places.ts'
 
 const sizeStatement = statement<{ bytes: number }>(
@@ -11,7 +12,10 @@ const sizeStatement = statement<{ bytes: number }>(
 export async function emptiestPlace<Each extends Place>(places: readonly [Each, ...Each[]]): Promise<Each> {
   if (places.length === 1) return places[0]
   const sizes = await Promise.allSettled(
-    places.map(async place => ({ place, bytes: (await run(place.reads, sizeStatement, []))[0]!.bytes })),
+    places.map(async place => {
+      const [size] = await inTime(place, run(place.reads, sizeStatement, []))
+      return { place, bytes: size!.bytes }
+    }),
   )
   const known = sizes.flatMap(size => (size.status === 'fulfilled' ? size.value : []))
   if (known.length === 0) throw (sizes[0] as PromiseRejectedResult).reason

@@ -10,6 +10,15 @@ export function mergePages<Item>(
   return { items: items.slice(0, limit), hasMore: items.length > limit || pages.some(({ next }) => next !== null) }
 }
 
+/** The first `limit` items of lists of all places, of each in turn: however many items one place has, those of the others are shown. */
+export function takeInTurns<Item>(lists: readonly (readonly Item[])[], limit: number): Item[] {
+  const longest = Math.max(...lists.map(({ length }) => length))
+  const items: Item[] = []
+  for (let at = 0; at < longest && items.length < limit; at++)
+    for (const list of lists) if (at < list.length && items.length < limit) items.push(list[at]!)
+  return items
+}
+
 /** An entry of a list that a place numbers for itself, newest first. */
 type Numbered = { id: number; at: Date }
 

@@ -1,14 +1,24 @@
+import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
-import { findPlaced, type PlacedKind } from './queries.ts'
+import { findHidden, notHere } from './claims.ts'
+import { askAll } from './in-time.ts'
+import { findPlaced, findPlacedTransfers, type PlacedKind, type PlacedRow } from './queries.ts'
 
-/** One schema of one database. `name`: for people and metrics. */
+/** One schema of one database. `name`: for people and metrics. `number`: from 0, in the order of the URLs. */
 export interface Place {
   readonly name: string
+  readonly number: number
   readonly reads: Queryable
+  readonly chainKey: KeyObject
+  /** The polls for changes: whether they are recent enough, and how often they have found that workspaces move. */
+  readonly access: { readonly isCurrent: boolean; readonly moves: number }
 }
+
+/** Where an object is. `moves`: of the place, before it was asked. */
+type Remembered<Each> = { place: Each; moves: number }
 
 /** The objects whose place is remembered. */
 const rememberedObjects = 100_000
@@ -17,11 +27,14 @@ const rememberedObjects = 100_000
  * The places that this process serves. A workspace and everything that belongs to it is in one of them, and no transaction touches
  * two. The first one is home: it also has what belongs to no workspace, which are operators, instances, refused calls and
  * generations of nonces.
+ *
+ * Only core can write a row by which a place has a claim on a workspace (see claims.ts). So what somebody writes into the database of one
+ * place, copies from others included, changes nothing about the workspaces of the others.
  */
 export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
   readonly #log: Log
-  readonly #remembered = new Map<string, Each>()
+  readonly #remembered = new Map<string, Remembered<Each>>()
 
   constructor(all: readonly [Each, ...Each[]], log: Log) {
     this.all = all
@@ -33,69 +46,109 @@ export class Places<Each extends Place = Place> {
   }
 
   /**
-   * The place of an object. If its place is not known yet, all places are asked at once.
+   * The place of an object. If its place is not known yet, or a workspace has begun to move away from there since, all places are asked
+   * at once. A workspace does not change in another place before every core has noticed that it moves (see moves/operations.ts).
    *
-   * @returns home if no place has the object
-   * @throws DomainError S001 if two places have it, so that neither can be trusted; the error of a place that did not answer, if no
-   *   other one has the object
+   * @returns if no place has a genuine row of the object, one that has another row; home without any
+   * @throws DomainError S002 if the places that answer in time only have rows of an object that is elsewhere, or none, and another one does
+   *   not answer
    */
-  async of(kind: Exclude<PlacedKind, 'transfer'>, id: string): Promise<Each> {
+  async of(kind: PlacedKind, id: string): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
     if (uuid === null) return this.home
     const remembered = this.#remembered.get(uuid)
-    if (remembered) return remembered
-    const { having, haveAllAnswered } = await this.#ask(kind, uuid)
-    if (having.length > 1) {
-      const places = having.map(({ name }) => name)
-      this.#log.fatal({ kind, id, places }, 'an object was copied to another place: neither is used; remove the copy')
-      throw new DomainError('S001')
+    if (remembered && isValid(remembered)) return remembered.place
+    const moves = this.all.map(({ access }) => access.moves)
+    const answers = await askAll(
+      this.all,
+      async place => ({ place, row: await lookUps[kind](place, uuid) }),
+      found => found.some(({ row }) => row !== null && isUsable(row)),
+    )
+    const found = answers.flatMap(answer => (answer?.row ? { place: answer.place, row: answer.row } : []))
+    const haveAllAnswered = !answers.includes(null)
+    const [strongest] = found.filter(({ row }) => isUsable(row)).sort((a, b) => b.row.claim - a.row.claim)
+    if (!strongest) {
+      this.#requireNowhere(found, haveAllAnswered, { kind, id })
+      return found[0]?.place ?? this.home
     }
-    const [place] = having
-    if (!place) return this.home
-    // With a place that has not answered, another one may have it too.
-    if (haveAllAnswered) this.#remember(uuid, place)
+    const { place, row } = strongest
+    // A place that has not answered may have the stronger claim. What leaves a place is there only until it has arrived.
+    const isLeaving = row.claim > 0 && row.claim % 2 === 1
+    if (haveAllAnswered && !isLeaving) this.#remember(uuid, { place, moves: moves[place.number]! })
     return place
+  }
+
+  /** @throws DomainError S002 if the object may be somewhere although no place has a claim on it */
+  #requireNowhere(
+    found: readonly { row: PlacedRow }[],
+    haveAllAnswered: boolean,
+    object: { kind: string; id: string },
+  ): void {
+    const isElsewhere = found.some(({ row }) => row.isGenuine)
+    if (haveAllAnswered && isElsewhere)
+      this.#log.error(object, 'a workspace is not in any of the places that have its rows: is another place restored?')
+    if (!haveAllAnswered || isElsewhere) throw new DomainError('S002', { retryAfterSeconds: 1 })
   }
 
   /**
    * The places that have a transfer with this ID. Callers of core can generate the ID of a transfer, so there may be several, and nothing
    * is remembered: another place may have the ID later.
    *
-   * @throws the error of a place that did not answer, if no other one has the transfer
+   * @throws DomainError S002 if no place has the transfer, and one does not answer in time
    */
   async ofTransfer(id: Id<'transfer'>): Promise<readonly Each[]> {
-    return this.all.length > 1 ? (await this.#ask('transfer', uuidFromId('transfer', id))).having : this.all
+    if (this.all.length === 1) return this.all
+    const uuid = uuidFromId('transfer', id)
+    const answers = await askAll(this.all, async place => ({ place, hasIt: (await hasTransfer(place, uuid)) !== null }))
+    const having = answers.flatMap(answer => (answer?.hasIt ? answer.place : []))
+    if (having.length === 0 && answers.includes(null)) throw new DomainError('S002', { retryAfterSeconds: 1 })
+    return having
   }
 
-  /** @throws the error of a place that did not answer, if no other one has the object */
-  async #ask(kind: PlacedKind, uuid: string): Promise<{ having: Each[]; haveAllAnswered: boolean }> {
-    const answers = await Promise.allSettled(this.all.map(place => has[kind](place, uuid)))
-    const having = this.all.filter((_, index) => {
-      const answer = answers[index]!
-      return answer.status === 'fulfilled' && answer.value
-    })
-    const fault = answers.find(({ status }) => status === 'rejected')
-    if (fault && having.length === 0) throw (fault as PromiseRejectedResult).reason
-    return { having, haveAllAnswered: !fault }
-  }
-
-  #remember(uuid: string, place: Each): void {
+  #remember(uuid: string, remembered: Remembered<Each>): void {
     if (this.#remembered.size >= rememberedObjects) this.#remembered.clear()
-    this.#remembered.set(uuid, place)
+    this.#remembered.set(uuid, remembered)
   }
 }
+
+function isValid({ place: { access }, moves }: Remembered<Place>): boolean {
+  return access.isCurrent && access.moves === moves
+}
+
+/** Whether a place may have the object that a row of it is of. */
+function isUsable({ isGenuine, claim }: PlacedRow): boolean {
+  return isGenuine && claim !== notHere
+}
+
+const nameOf = { key: (uuid: string) => uuid, row: ({ id }: { id: string }) => id }
 
 const lookUp = (kind: PlacedKind) =>
   batched({
-    readMany: ({ reads }: Place, uuids: readonly string[]) => findPlaced(reads, kind, uuids),
-    nameOf: { key: (uuid: string) => uuid, row: ({ id }) => id },
-    resultOf: () => true,
+    readMany: async (place: Place, uuids: readonly string[]) => preferUsable(await findPlaced[kind](place, uuids)),
+    nameOf,
+    resultOf: (_, row) => row,
   })
 
-const has = {
+/** One row of each object: other workspaces of the place may have forged ones with the same ID. */
+function preferUsable(rows: readonly PlacedRow[]): PlacedRow[] {
+  const byId = new Map<string, PlacedRow>()
+  for (const row of rows) {
+    const known = byId.get(row.id)
+    if (!known || (isUsable(row) && !isUsable(known))) byId.set(row.id, row)
+  }
+  return [...byId.values()]
+}
+
+const lookUps = {
   workspace: lookUp('workspace'),
   apiKey: lookUp('apiKey'),
-  transfer: lookUp('transfer'),
   wallet: lookUp('wallet'),
   webhook: lookUp('webhook'),
 }
+
+const hasTransfer = batched({
+  readMany: async (place: Place, uuids: readonly string[]) =>
+    findPlacedTransfers(place.reads, uuids, await findHidden(place.reads, place)),
+  nameOf,
+  resultOf: () => true,
+})

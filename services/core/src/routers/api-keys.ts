@@ -113,7 +113,7 @@ export const access = router({
     .input(accessChangesInput)
     .output(accessChanges)
     .query(async ({ ctx, input }) => ({
-      ...(await findChangesIn(ctx.places.all, input.since)),
+      places: await findChangesIn(ctx.places.all, input.since),
       checksumKey: ctx.core.keyIdChecksumKey,
     })),
 

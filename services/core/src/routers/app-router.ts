@@ -7,6 +7,7 @@ import { holds } from './holds.ts'
 import { keks } from './keks.ts'
 import { ledger } from './ledger.ts'
 import { limits } from './limits.ts'
+import { moves } from './moves.ts'
 import { operators, session } from './operators.ts'
 import { receipts } from './receipts.ts'
 import { fundings, search } from './search.ts'
@@ -30,6 +31,7 @@ export const appRouter = router({
   ledger,
   limits,
   members,
+  moves,
   operators,
   receipts,
   refusals,

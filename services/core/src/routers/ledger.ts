@@ -35,7 +35,7 @@ import { mergeVerifications } from '../integrity/verify/merge.ts'
 import { verifyInThread } from '../integrity/verify/thread.ts'
 import type { PlacedCheckpoint } from '../integrity/verify/uploaded-checkpoint.ts'
 import { countHaltedLedgers, findHaltedLedgers } from '../ledger/store/halt.ts'
-import { mergeNumbered } from '../places/merge.ts'
+import { mergeNumbered, takeInTurns } from '../places/merge.ts'
 import { type CallContext, type Context, type Core, placesOf } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
@@ -102,10 +102,10 @@ export const ledger = router({
 
   halted: operatorReadProcedure.output(haltedLedgers).query(async ({ ctx }) => {
     const { all } = ctx.places
-    const found = (await Promise.all(all.map(({ reads }) => findHaltedLedgers(reads, listedHalted)))).flat()
+    const found = await Promise.all(all.map(({ reads }) => findHaltedLedgers(reads, listedHalted)))
     const counts = await Promise.all(all.map(({ reads }) => countHaltedLedgers(reads)))
     return {
-      ledgers: found.map(toHalted).sort(byWorkspace).slice(0, listedHalted),
+      ledgers: takeInTurns(found, listedHalted).map(toHalted).sort(byWorkspace),
       total: counts.reduce((sum, count) => sum + count, 0),
     }
   }),
@@ -181,8 +181,8 @@ async function* verifyAlone(
   verifying.add(core)
   let result: VerifyEvent | undefined
   try {
-    const { databaseUrl, chainKey, databaseWriters: writers } = core
-    const verification = { databaseUrl, chainKey, writers, workspaceId, checkpoint }
+    const { databaseUrl, number: place, chainKey, databaseWriters: writers } = core
+    const verification = { databaseUrl, place, chainKey, writers, workspaceId, checkpoint }
     for await (const event of verifyInThread(verification, signal))
       if (event.kind === 'result') result = event
       else if (event.kind === 'progress') yield event

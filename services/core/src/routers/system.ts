@@ -1,5 +1,6 @@
 import {
   activityInput,
+  DomainError,
   type InstanceKind,
   instanceReport,
   leaveInput,
@@ -12,11 +13,13 @@ import {
 } from '@workspace-wallet/contract'
 import { z } from 'zod'
 import { mergeNumbered } from '../places/merge.ts'
+import type { Places } from '../places/places.ts'
 import { listRefusals } from '../refusals/list.ts'
 import { searchIn } from '../search/bounded-search.ts'
 import { mergeActivities, readActivity } from '../system/activity.ts'
 import { recordBackup } from '../system/backups.ts'
 import { mergeStatuses, readStatus } from '../system/status.ts'
+import type { Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure, instanceProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
@@ -39,8 +42,21 @@ export const system = router({
   recordBackup: adminProcedure
     .input(recordBackupInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => inTransaction(ctx, async (em, actor) => recordBackup(em, actor, input))),
+    .mutation(async ({ ctx, input }) => {
+      for (const core of placesOfBackup(ctx.places, input.places))
+        await inTransaction({ ...ctx, core }, async (em, actor) => recordBackup(em, actor, input))
+    }),
 })
+
+/** The places that a backup contains. @throws DomainError S012 if it does not say which of several, or names one that does not exist */
+function placesOfBackup({ all, home }: Places<Core>, numbers: readonly number[] | undefined): Core[] {
+  if (!numbers && all.length === 1) return [home]
+  if (!numbers) throw new DomainError('S012', { field: 'places', reason: 'REQUIRED' })
+  const places = [...new Set(numbers)].map(number => all[number])
+  if (!places.every(place => place !== undefined))
+    throw new DomainError('S012', { field: 'places', reason: 'NOT_A_POSITION' })
+  return places
+}
 
 /** Calls of the public API that gateways have refused. */
 export const refusals = router({

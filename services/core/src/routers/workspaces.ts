@@ -43,7 +43,7 @@ export const workspaces = router({
       const core = input.place === undefined ? await emptiestPlace(all) : all[input.place]
       if (!core) throw new DomainError('S012', { field: 'place', reason: 'NOT_A_POSITION' })
       return inTransaction({ ...ctx, core }, (em, actor) =>
-        createWorkspace(em, { actor, chainKey: core.chainKey }, input.name),
+        createWorkspace(em, { actor, chainKey: core.chainKey, place: core.number }, input.name),
       )
     }),
 

@@ -1,9 +1,19 @@
-import { DomainError, searchLimitMs } from '@workspace-wallet/contract'
+import { DomainError, idFromUuid, searchLimitMs } from '@workspace-wallet/contract'
+import { ApiKey } from '../api-keys/entities.ts'
+import { AuditEntry } from '../audit/entities.ts'
 import { classifyDatabaseError } from '../database/errors.ts'
 import { type Em, type Orm, transact } from '../database/orm.ts'
 import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
+import { Journal } from '../events/entities.ts'
+import { Hold } from '../holds/entities.ts'
+import { findHidden } from '../places/claims.ts'
+import type { Place } from '../places/places.ts'
+import { Transfer } from '../transfers/entities.ts'
+import { Wallet } from '../wallets/entities.ts'
+import { Webhook } from '../webhooks/entities.ts'
+import { Member, Workspace } from '../workspaces/entities.ts'
 
-export type SearchParts = {
+export type SearchParts = Pick<Place, 'number' | 'reads' | 'chainKey'> & {
   orm: Orm
   /** Limits the searches of operators on connections for reads, by actor. */
   searches: WorkspaceConcurrencyLimit
@@ -14,16 +24,18 @@ export type Search<Result> = { actor: string; blamed: string; read: (em: Em) => 
 
 /**
  * Runs a search in a transaction that only reads, and ends each of its statements after `searchLimitMs`. Unlike other statements of
- * core, it may read an index as a bitmap: BRIN indexes have no other way.
+ * core, it may read an index as a bitmap: BRIN indexes have no other way. It finds nothing of workspaces that are in another place.
  *
  * @throws DomainError S012 TOO_EXPENSIVE; S002 if too many searches wait
  */
-export function searchIn<Result>({ orm, searches }: SearchParts, search: Search<Result>): Promise<Result> {
+export function searchIn<Result>(place: SearchParts, search: Search<Result>): Promise<Result> {
+  const { orm, searches } = place
   const { actor, blamed, read } = search
   return searches.run(actor, async () => {
     try {
       return await transact(orm, async em => {
         await em.execute(settings)
+        await hideMoved(em, place)
         return read(em)
       })
     } catch (error) {
@@ -31,6 +43,17 @@ export function searchIn<Result>({ orm, searches }: SearchParts, search: Search<
       throw tooExpensive(blamed)
     }
   })
+}
+
+const entitiesOfWorkspaces = [ApiKey, AuditEntry, Hold, Journal, Member, Transfer, Wallet, Webhook]
+
+/** Also of rows that are being copied to this place, and of those that a workspace has left. */
+async function hideMoved(em: Em, place: SearchParts): Promise<void> {
+  const hidden = (await findHidden(place.reads, place)).map(id => idFromUuid('workspace', id))
+  if (hidden.length === 0) return
+  const isHere = { $or: [{ workspaceId: null }, { workspaceId: { $nin: hidden } }] }
+  em.addFilter({ name: 'isHere', cond: isHere, entity: entitiesOfWorkspaces, default: true })
+  em.addFilter({ name: 'workspaceIsHere', cond: { id: { $nin: hidden } }, entity: Workspace, default: true })
 }
 
 export function tooExpensive(blamed: string): DomainError {

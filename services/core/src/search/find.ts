@@ -32,7 +32,7 @@ type Lookup = { kind: FoundKind; by: string; read: (em: Em, text: string) => Pro
 
 /**
  * Everything that a text names: an ID of any kind is looked up as such, any other text is compared with names that are chosen by
- * clients and operators. Each comparison runs alone: if one takes too long, the others still count.
+ * clients and operators, and with the UUIDs of IDs. Each comparison runs alone: if one takes too long, the others still count.
  *
  * @throws DomainError S002 if too many searches wait
  */
@@ -72,8 +72,12 @@ async function lookUp(core: SearchParts, actor: string, { read }: Lookup, text: 
 
 function lookupsFor(text: string): readonly Lookup[] {
   const kind = (Object.keys(idPrefixes) as IdKind[]).find(each => uuidFromId(each, text))
-  return kind ? byId[kind] : byName
+  if (kind) return byId[kind]
+  // Clients may choose a UUID as a name, too.
+  return uuidPattern.test(text) ? [...byName, ...byUuid] : byName
 }
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const newest = { limit: foundLimit + 1 } as const
 const newestFirst = { ...newest, orderBy: { createdAt: 'desc' } } as const
@@ -146,6 +150,14 @@ const byId: Record<IdKind, readonly Lookup[]> = {
   event: [events('id'), transferOfEvent],
   webhook: [webhooks('id')],
 }
+
+/** IDs as PostgreSQL stores them, and as its statements and its log show them. */
+const byUuid: readonly Lookup[] = (
+  ['workspace', 'apiKey', 'wallet', 'transfer', 'hold', 'event', 'webhook'] as const
+).map(kind => {
+  const [{ read, ...rest }] = byId[kind] as readonly [Lookup]
+  return { ...rest, read: (em, text) => read(em, idFromUuid(kind, text as Uuid<typeof kind>)) }
+})
 
 /** Without the JSON of what changed, which may be long. */
 const auditFields = ['id', 'workspaceId', 'action', 'actor'] as const

@@ -1,6 +1,8 @@
 import { type ActivityInput, Decimal, type HourlyTransfers, type SystemActivity } from '@workspace-wallet/contract'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
+import { plainArray } from '../database/statement.ts'
+import { findHidden } from '../places/claims.ts'
 import { type SearchParts, searchIn } from '../search/bounded-search.ts'
 
 const hourMs = 3_600_000
@@ -15,21 +17,21 @@ export function readActivity(core: SearchParts, actor: string, { hours }: Activi
   const read = async (em: Em) => {
     const now = await databaseTime(em)
     const from = new Date((Math.floor(now.getTime() / hourMs) - hours + 1) * hourMs)
-    return { from, now, totals: await countByHour(em, from) }
+    return { from, now, totals: await countByHour(em, from, await findHidden(core.reads, core)) }
   }
   return searchIn(core, { actor, blamed: 'hours', read })
 }
 
 /** The condition on the time stands alone: with one on the type, PostgreSQL would read an index of all transfers of that type. */
-async function countByHour(em: Em, from: Date): Promise<SystemActivity['totals']> {
+async function countByHour(em: Em, from: Date, hidden: readonly string[]): Promise<SystemActivity['totals']> {
   const rows = await em.execute<{ ms: string; currency: string; transfers: string; volume: string }[]>(
     `select (extract(epoch from hour) * 1000)::bigint::text as ms, currency, transfers::text, volume::text
      from (
        select date_trunc('hour', created_at, 'UTC') as hour, currency, count(*) filter (where type = 'TRANSFER') as transfers,
          sum(amount) filter (where type = 'TRANSFER') as volume
-       from transfer where created_at >= ? group by 1, 2) totals
+       from transfer where created_at >= ? and workspace_id <> all (?::uuid[]) group by 1, 2) totals
      where transfers > 0 order by hour, currency`,
-    [from],
+    [from, plainArray(hidden)],
   )
   return rows.map(({ ms, currency, transfers, volume }) => ({
     hour: new Date(Number(ms)),

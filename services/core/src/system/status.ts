@@ -16,6 +16,7 @@ import { listInstances } from '../instances/list.ts'
 import { findLastBackup, findLastCheckpoint, findLastVerification } from '../integrity/records.ts'
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
+import { takeInTurns } from '../places/merge.ts'
 import { type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
 
 type Parts = SearchParts & Parameters<typeof findLastVerification>[0]
@@ -52,10 +53,14 @@ export function mergeStatuses([home, ...others]: readonly SystemStatus[]): Syste
   const credentials = all.flatMap(({ credentials }) => credentials ?? [])
   return {
     ...home!,
-    halted: all.flatMap(({ halted }) => halted).slice(0, statusListLimit),
+    halted: takeInTurns(
+      all.map(({ halted }) => halted),
+      statusListLimit,
+    ),
     lastVerification: earliest(all.map(({ lastVerification }) => lastVerification)),
     lastWholeVerification: earliest(all.map(({ lastWholeVerification }) => lastWholeVerification)),
     lastCheckpoint: earliest(all.map(({ lastCheckpoint }) => lastCheckpoint)),
+    lastBackup: earliest(all.map(({ lastBackup }) => lastBackup)),
     credentials:
       credentials.length < all.length
         ? null
@@ -73,7 +78,7 @@ export function mergeStatuses([home, ...others]: readonly SystemStatus[]): Syste
   }
 }
 
-/** What is longest ago: it says since when all places are known to be sound. Null if a place has none. */
+/** What is longest ago: it says since when all places are known to be sound, or saved. Null if a place has none. */
 function earliest<Record extends { at: Date }>(records: readonly (Record | null)[]): Record | null {
   const found = records.filter(record => record !== null)
   return found.length < records.length ? null : found.reduce((first, each) => (each.at < first.at ? each : first))

@@ -24,6 +24,8 @@ import type { CallerToken } from './service-token.ts'
 export type Core = {
   /** Of the place: the host, database and schema. */
   name: string
+  /** Of the place, from 0, in the order of the URLs. */
+  number: number
   /** The URL of the place: for connections of their own. */
   databaseUrl: string
   orm: Orm

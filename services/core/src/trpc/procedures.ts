@@ -33,13 +33,14 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     recordAnswer(ctx, call, codeOf(error))
     throw error
   }
-  const run = async () => {
+  const begin = async () => {
     const placed = ctx.places.all.length === 1 ? ctx : { ...ctx, core: await placeNamedIn(ctx.places, rawInput) }
-    return next({ ctx: { core: placed.core, ...(await identify(placed, callers, rawInput)), requestId } })
-  }
-  const begin = () => {
-    if (token.role === 'viewer') return core.viewerCalls.run(token.name, run)
-    return hasOwnLimit ? run() : core.calls.run(`${token.role}:${token.name}`, run)
+    const run = async () =>
+      next({ ctx: { core: placed.core, ...(await identify(placed, callers, rawInput)), requestId } })
+    // Of the place, so that calls that wait for one place take nothing from those on others.
+    const { viewerCalls, calls } = placed.core
+    if (token.role === 'viewer') return viewerCalls.run(token.name, run)
+    return hasOwnLimit ? run() : calls.run(`${token.role}:${token.name}`, run)
   }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)

@@ -1,6 +1,7 @@
 import type { lease as answer } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { z } from 'zod'
+import { inTime } from '../places/in-time.ts'
 
 type Lease = z.infer<typeof answer>
 
@@ -9,7 +10,7 @@ let turn = 0
 
 /**
  * Leases webhooks in one place after the other until there are `size`. Each call begins with another place, so that none waits for the
- * others forever. A place that does not answer is left out, unless all of them are.
+ * others forever. A place that does not answer in time is left out, unless all of them are.
  *
  * @param leaseIn leases up to a number of webhooks in a place, and finds the leases there that were revoked; also asked for none
  */
@@ -24,7 +25,8 @@ export async function leaseInTurns<Place extends { name: string }>(
   const errors: unknown[] = []
   for (const place of [...places.slice(first), ...places.slice(0, first)])
     try {
-      const { webhooks, revoked } = await leaseIn(place, size - lease.webhooks.length)
+      const leasing = leaseIn(place, size - lease.webhooks.length)
+      const { webhooks, revoked } = await (places.length > 1 ? inTime(place, leasing) : leasing)
       lease.webhooks.push(...webhooks)
       lease.revoked.push(...revoked)
     } catch (error) {

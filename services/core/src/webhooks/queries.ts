@@ -172,11 +172,14 @@ const unreadablePause = '5 s'
 
 const endLeasesStatement = statement(
   'end-webhook-leases',
-  `update webhook w set leased_generation = null, leased_until = statement_timestamp(),
+  `with ended as materialized (
+     select given.*, statement_timestamp() as now,
+       case when given.position is null then statement_timestamp() + interval '${unreadablePause}' end as next_attempt_at
+     from unnest($1::uuid[], $2::uuid[], $3::bigint[]) given (id, generation, position))
+   update webhook w set leased_generation = null, leased_until = ended.now,
      position = case when w.generation = ended.generation then coalesce(ended.position, w.position) else w.position end,
-     next_attempt_at = case when ended.position is null
-       then statement_timestamp() + interval '${unreadablePause}' else w.next_attempt_at end
-   from unnest($1::uuid[], $2::uuid[], $3::bigint[]) ended (id, generation, position)
+     next_attempt_at = coalesce(ended.next_attempt_at, w.next_attempt_at)
+   from ended
    where w.id = ended.id and w.leased_generation = ended.generation`,
 )
 

@@ -16,12 +16,12 @@ import { Member, Workspace } from './entities.ts'
 /** Creates a workspace with an empty ledger. */
 export async function createWorkspace(
   em: Em,
-  { actor, chainKey }: { actor: string; chainKey: KeyObject },
+  { actor, chainKey, place }: { actor: string; chainKey: KeyObject; place: number },
   name: string,
 ): Promise<{ workspaceId: Id<'workspace'> }> {
   const workspaceId = mintId('workspace')
   const now = await databaseTime(em)
-  em.create(Workspace, { id: workspaceId, name, createdAt: now, updatedAt: now })
+  em.create(Workspace, { id: workspaceId, name, createdIn: place, createdAt: now, updatedAt: now })
   await openLedger(runIn(em), chainKey, uuidFromId('workspace', workspaceId), now)
   recordAction(em, { actor, action: 'workspace.create', workspaceId, target: workspaceId, after: { name } })
   await em.flush()

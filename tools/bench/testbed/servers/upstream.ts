@@ -3,13 +3,12 @@
  * the environment. For nginx, every path is the balance of one wallet.
  */
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import {
   type BatchAnswer,
   type BatchCall,
-  batchPath,
-  batchType,
+  batchProtocol,
   Decimal,
   type KeyAccess,
   mintId,
@@ -19,7 +18,8 @@ import {
   type WalletBalance,
 } from '@workspace-wallet/contract'
 import type { ProcedureOutput, ProcedurePath } from '@workspace-wallet/core-client'
-import { encryptSecret, parseKeyRing } from '@workspace-wallet/runtime'
+import { acceptUpgrade, detachUpgrade, encryptSecret, parseKeyRing } from '@workspace-wallet/runtime'
+import { FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 
 const { API_KEY: apiKey = '', API_SECRET: apiSecret = '', KEY_ENCRYPTION_KEYS: keyRing = '' } = process.env
 
@@ -58,8 +58,8 @@ const procedures: Readonly<Record<string, unknown>> = {
   'access.beginNonceGeneration': { first: partitions, latest: partitions },
   'access.latestNonceGenerations': latest,
   'access.nonceKey': { nonceKey: 'bench' },
-  'access.changes': { positions: [{ revision: 1, epoch }], complete: true, apiKeys: [], checksumKey: 'bench' },
-  'access.lookup': { revisions: [1], keys: [{ ...access, place: 0 }] },
+  'access.changes': { places: [{ revision: 1, epoch, complete: true, apiKeys: [] }], checksumKey: 'bench' },
+  'access.lookup': { revisions: [1], keys: [{ ...access, place: 0 }], unavailable: [] },
   'access.markUsed': undefined,
   'wallets.balance': balance,
 } satisfies { [Path in ProcedurePath]?: ProcedureOutput<Path> }
@@ -81,15 +81,24 @@ const json = JSON.stringify({
   data: { ...balance, balance: '100000.00', held: '0.00', available: '100000.00' },
 })
 
-const server = createServer((request, response) => {
-  const send = (type: string, body: string | Buffer) => {
-    response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
-    response.end(body)
-  }
-  if (request.url !== batchPath) return send('application/json', json)
-  const chunks: Buffer[] = []
-  request.on('data', chunk => chunks.push(chunk))
-  request.on('end', () => send(batchType, packBatch((unpackBatch(Buffer.concat(chunks)) as BatchCall[]).map(answer))))
+const server = createServer((_request, response) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) })
+  response.end(json)
+})
+server.on('upgrade', (_request: IncomingMessage, socket: Socket) => {
+  detachUpgrade(socket)
+  acceptUpgrade(socket, batchProtocol)
+  const reader = new FrameReader({
+    onHead({ kind, id }) {
+      if (kind === frameKinds.ping) socket.write(packFrame(frameKinds.pong, id))
+      return kind === frameKinds.batch
+    },
+    onFrame({ id }, body) {
+      const answers = packBatch((unpackBatch(body) as BatchCall[]).map(answer))
+      socket.write(packFrame(frameKinds.answers, id, answers))
+    },
+  })
+  socket.on('data', piece => reader.push(piece))
 })
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 // Not process.exit(), which can hang: see packages/runtime/src/end-program.ts.

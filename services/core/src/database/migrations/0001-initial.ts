@@ -10,6 +10,7 @@ import { journal } from './initial/journal.ts'
 import { ledgerRows } from './initial/ledger-rows.ts'
 import { limits } from './initial/limits.ts'
 import { monitoring } from './initial/monitoring.ts'
+import { moves } from './initial/moves.ts'
 import { operators } from './initial/operators.ts'
 import { posting } from './initial/posting.ts'
 import { refusals } from './initial/refusals.ts'
@@ -18,6 +19,7 @@ import { verification } from './initial/verification.ts'
 import { wallets } from './initial/wallets.ts'
 import { webhooks } from './initial/webhooks.ts'
 import { workspaces } from './initial/workspaces.ts'
+import { statementsOf } from './statements.ts'
 
 /**
  * The whole schema of the first release. PostgreSQL itself enforces the ledger's invariants, so neither a bug in core nor
@@ -36,12 +38,13 @@ export const initialMigration = (inSchema: (sql: string) => string): MigrationOb
         operators,
         ...ledger,
         webhooks,
+        moves,
         audit,
         verification,
         monitoring,
         refusals,
         instances,
       ])
-        this.addSql(inSchema(part))
+        for (const sql of statementsOf(inSchema(part))) this.addSql(sql)
     }
   }

@@ -5,7 +5,7 @@ import { type RowOf, rowMac, withMac } from './table.ts'
 /** The lock and the counters of a workspace. */
 export const ledgerColumns = {
   workspaceId: primary(uuid('workspace')),
-  status: oneOf(['OPEN', 'CLOSED', 'HALTED']),
+  status: oneOf(['OPEN', 'CLOSED', 'HALTED', 'MOVING']),
   walletCount: bigint,
   orderCount: bigint,
   holdCount: bigint,

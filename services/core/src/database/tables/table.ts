@@ -19,6 +19,7 @@ export const signedTables = [
   'wallet',
   'webhook',
   'workspace',
+  'workspace_move',
 ] as const
 export type SignedTable = (typeof signedTables)[number]
 

@@ -83,7 +83,15 @@ const limit = {
   updatedAt: at(2),
   revision: 3,
 }
-const workspace = { id: uuid(1), name: 'Test', createdAt: at(1), updatedAt: at(2), deletedAt: null, revision: 1 }
+const workspace = {
+  id: uuid(1),
+  name: 'Test',
+  createdIn: 3,
+  createdAt: at(1),
+  updatedAt: at(2),
+  deletedAt: null,
+  revision: 1,
+}
 const member = { workspaceId: uuid(1), userId: 'eve', createdAt: at(1), removedAt: at(2), revision: 2 }
 const secrets = { secret: 's', secretVersion: 2, previousSecret: 'p', previousSecretUntil: at(8) }
 const times = { deletedAt: null, createdAt: at(1), updatedAt: at(2), revision: 9 }
@@ -133,7 +141,7 @@ test.each([
   ['ledger', ledgerMac(key, ledger), 'b24898b24d469985254bfb98c00cb0905cf26da12311787d0e3072371538a0f5'],
   ['hold', holdMac(key, hold), '3b45412723cfb730ffc88a50283997bbfad30a26b1c007d87cfee7f397dbff6d'],
   ['spending limit', limitMac(key, limit), 'd977ab21fbf77eff6f791c3083ac6b0f538f382182d08f101169c806a2e1ecc1'],
-  ['workspace', workspaceMac(key, workspace), 'ff75735c728a568b46e6f0323ecb0cb465771b8afafcabce401d97455380271b'],
+  ['workspace', workspaceMac(key, workspace), '95a92f7362ce40ab0c8192a37793c918572ba0a9f544b5dc4c475e34f4d39805'],
   ['member', memberMac(key, member), '887ad6e3dd183584916a69a3f93a45a66a15e912c2d4f285b9b129d0d1dd48c1'],
   ['API key', apiKeyMac(key, apiKey), 'a480f6d1559cf2688e3cd04fe83745f0645a6f9a2c7d96dcff00e05bdf9a47a3'],
   ['operator', operatorMac(key, operator), '34c9beb30d3d7a1fce10aa052a02861a18fe6b374ea593c1f19fec72a6d10933'],

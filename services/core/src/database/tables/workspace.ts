@@ -1,11 +1,13 @@
 import type { KeyObject } from 'node:crypto'
-import { bigint, orNull, primary, text, time, uuid } from './columns.ts'
+import { bigint, integer, orNull, primary, text, time, uuid } from './columns.ts'
 import { type RowOf, rowMac, withMac } from './table.ts'
 
 /** A workspace. */
 export const workspaceColumns = {
   id: primary(uuid('workspace')),
   name: text,
+  /** The number of the place where it was created: in another one, its rows count only if it has moved there. */
+  createdIn: integer,
   createdAt: time,
   updatedAt: time,
   deletedAt: orNull(time),

@@ -13,6 +13,7 @@ import {
 } from '@workspace-wallet/contract'
 import type { Pool } from 'pg'
 import { Snapshot } from '../../database/snapshot.ts'
+import { hideMoved } from '../moved.ts'
 import {
   auditHeads,
   type CheckpointWallet,
@@ -46,6 +47,7 @@ export async function* createCheckpoint(
 ): AsyncGenerator<CheckpointPart, void> {
   const snapshot = await Snapshot.open({ databaseUrl, chainKey }, 'core checkpoint', signal)
   try {
+    await hideMoved(snapshot, chainKey, place)
     const checkpoint = {
       format: checkpointFormat,
       checkpointId,

@@ -181,7 +181,7 @@ export async function uploadPart(db: Queryable, uploadId: string, part: number, 
 
 const removeUploadsStatement = statement(
   'remove-checkpoint-uploads',
-  `delete from checkpoint_part where upload_id = $1 or uploaded_at < clock_timestamp() - interval '1 day'`,
+  `delete from checkpoint_part where upload_id = $1 or uploaded_at < now() - interval '1 day'`,
 )
 
 /** Removes an upload, and all uploads older than a day, which no verification has removed. */

@@ -122,8 +122,8 @@ type Verified = { report: VerifyReport; digest: string | null; ends: VerifiedEnd
 
 async function verifyOnly(from: string | null): Promise<Verified> {
   const { core, chainKey } = testCore
-  const { databaseUrl, databaseWriters: writers } = core
-  const verification = { databaseUrl, chainKey, writers, workspaceId: null, checkpoint: null, since: from }
+  const { databaseUrl, databaseWriters: writers, number: place } = core
+  const verification = { databaseUrl, place, chainKey, writers, workspaceId: null, checkpoint: null, since: from }
   const ends: VerifiedEnd[] = []
   for await (const event of verifyLedger(verification)) {
     if (event.kind === 'ends') ends.push(...event.ends)

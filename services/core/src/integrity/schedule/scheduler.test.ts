@@ -5,7 +5,7 @@ import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
 import { connect, query } from '../../../../../test/setup/database.ts'
 import { startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
-import { isChainKey } from '../../ledger/chain/chain-key.ts'
+import { requireChainKey } from '../../ledger/chain/chain-key.ts'
 import { runIfDue } from './scheduler.ts'
 
 const recorded = `select action, actor, after ->> 'ok' as ok from audit where action like 'ledger.verify%' order by id`
@@ -17,7 +17,7 @@ async function withCore(use: (testCore: TestCore, run: () => Promise<boolean>) =
   const testCore = await openTestCore()
   const { core } = testCore
   // As a core does when it starts: it writes which key the ledger has.
-  expect(await isChainKey(core.reads, core.chainKey)).toBe(true)
+  await requireChainKey(core.reads, core.chainKey)
   await testCore.as('admin').workspaces.create({ name: 'Test' })
   const parts = { ...core, log: createLog('test', 'silent').log }
   try {

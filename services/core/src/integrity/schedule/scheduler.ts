@@ -17,6 +17,8 @@ import { removeEnds, writeEnds } from './queries.ts'
 
 type Parts = {
   databaseUrl: string
+  /** Of the place. */
+  number: number
   databaseWriters: readonly string[] | null
   chainKey: KeyObject
   orm: Orm
@@ -88,9 +90,9 @@ async function runVerification(parts: Parts, due: PlannedVerification, signal: A
 }
 
 async function verifyAndRecord(parts: Parts, { since }: PlannedVerification, signal: AbortSignal): Promise<void> {
-  const { databaseUrl, databaseWriters: writers, chainKey, orm } = parts
+  const { databaseUrl, number: place, databaseWriters: writers, chainKey, orm } = parts
   const startedAt = await databaseTime(orm.em.fork())
-  const verification = { databaseUrl, chainKey, writers, workspaceId: null, checkpoint: null, since }
+  const verification = { databaseUrl, place, chainKey, writers, workspaceId: null, checkpoint: null, since }
   const ends: VerifiedEnd[] = []
   let report: VerifyReport | undefined
   for await (const event of verifyInThread(verification, signal)) {

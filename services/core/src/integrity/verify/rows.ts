@@ -17,6 +17,7 @@ import {
 } from '../../database/tables/table.ts'
 import { webhookColumns, webhookMac } from '../../database/tables/webhook.ts'
 import { workspaceColumns, workspaceMac } from '../../database/tables/workspace.ts'
+import { workspaceMoveColumns, workspaceMoveMac } from '../../database/tables/workspace-move.ts'
 import { rowIds, workspaceIds } from './checks.ts'
 import { ofHolds } from './extent.ts'
 import { publicId } from './findings/findings.ts'
@@ -101,6 +102,14 @@ const webhooks: CheckedTable<typeof webhookColumns> = {
   ids: row => rowIds('webhook', row.workspaceId, row.id),
 }
 
+const moves: CheckedTable<typeof workspaceMoveColumns> = {
+  rule: 'move-mac',
+  columns: workspaceMoveColumns,
+  macOf: workspaceMoveMac,
+  order: 'workspace_id',
+  ids: ({ workspaceId }) => workspaceIds(workspaceId),
+}
+
 /** Checks the MAC of each row that controls money, access or deliveries. Wallets are checked while their flows are replayed. */
 export async function checkSignedRows(scope: Scope): Promise<void> {
   await checkRows(scope, 'workspace', workspaces)
@@ -111,6 +120,7 @@ export async function checkSignedRows(scope: Scope): Promise<void> {
   await checkRows(scope, 'api_key', apiKeys)
   await checkRows(scope, 'operator', operators)
   await checkRows(scope, 'webhook', webhooks)
+  await checkRows(scope, 'workspace_move', moves)
 }
 
 async function checkRows<Of extends Columns>(

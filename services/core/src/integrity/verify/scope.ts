@@ -8,6 +8,8 @@ import type { Findings } from './findings/findings.ts'
 /** What to verify, and where to add the findings. */
 export type Scope = {
   snapshot: Snapshot
+  /** The number of the place. */
+  place: number
   chainKey: KeyObject
   /** Null for all workspaces. */
   workspaceId: Uuid<'workspace'> | null
@@ -19,7 +21,7 @@ export type Scope = {
   audit: Digests
 }
 
-type Given = Pick<Scope, 'snapshot' | 'chainKey' | 'workspaceId' | 'findings'>
+type Given = Pick<Scope, 'snapshot' | 'place' | 'chainKey' | 'workspaceId' | 'findings'>
 
 /** @param baseline where an incremental verification begins; null for a whole one */
 export function scopeOf(given: Given, baseline: Baseline | null): Scope {

@@ -7,6 +7,7 @@ import { VerificationOutOfMemory, verifyInThread } from './thread.ts'
 
 const verification = {
   databaseUrl: 'postgres://nobody@127.0.0.1:1/none',
+  place: 0,
   chainKey: createSecretKey(randomBytes(32)),
   writers: null,
   workspaceId: null,

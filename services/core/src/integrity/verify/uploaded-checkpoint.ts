@@ -6,6 +6,7 @@ import {
   type CheckpointRow,
   checkpointPart,
   type Id,
+  idFromUuid,
   type UploadedCheckpoint,
   type Uuid,
   uuidFromId,
@@ -90,9 +91,24 @@ export class UploadedCheckpointReader {
         if (!isNext || !isGenuine(this.#chainKey, part)) return this.#fail()
         next++
         isLast = part.lastOfPlace
-        yield part
+        yield this.#withoutHidden(part)
       }
     if (!isLast) this.#fail()
+  }
+
+  /** A workspace that has left since is compared with a checkpoint that was taken where it is. */
+  #withoutHidden(part: CheckpointPart): CheckpointPart {
+    const hidden = new Set([...this.#snapshot.hidden].map(id => idFromUuid('workspace', id as Uuid<'workspace'>)))
+    if (hidden.size === 0) return part
+    const isHere = ({ workspaceId }: { workspaceId: string | null }) => !hidden.has(workspaceId as Id<'workspace'>)
+    const { chains, rows, logs, audits } = part
+    return {
+      ...part,
+      chains: chains.filter(isHere),
+      rows: rows.filter(isHere),
+      logs: logs.filter(isHere),
+      audits: audits.filter(isHere),
+    }
   }
 
   #fail(): void {

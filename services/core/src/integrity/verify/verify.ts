@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { DatabaseNote, Uuid, VerifyEvent } from '@workspace-wallet/contract'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { Snapshot } from '../../database/snapshot.ts'
+import { hideMoved } from '../moved.ts'
 import { checkAudit } from './audit.ts'
 import { checkAuditedRows } from './audited-rows.ts'
 import { endsOf, readBaseline, type VerifiedEnd } from './baseline.ts'
@@ -16,6 +17,7 @@ import { FlowPass } from './flow-pass.ts'
 import { checkHolds } from './holds.ts'
 import { checkLimits } from './limits.ts'
 import { checkLog } from './log.ts'
+import { checkPlacement } from './placement.ts'
 import { checkSignedRows } from './rows.ts'
 import { type Scope, scopeOf } from './scope.ts'
 import { type PlacedCheckpoint, UploadedCheckpointReader } from './uploaded-checkpoint.ts'
@@ -23,6 +25,8 @@ import { checkWebhooks } from './webhooks.ts'
 
 export type Verification = {
   databaseUrl: string
+  /** The number of the place. */
+  place: number
   chainKey: KeyObject
   /** The roles that may write to the database besides the service's own; null for the default (see checkRoles). */
   writers: readonly string[] | null
@@ -51,6 +55,7 @@ export type VerificationEvent = VerifyEvent | { kind: 'ends'; ends: VerifiedEnd[
  */
 export async function* verifyLedger({
   databaseUrl,
+  place,
   chainKey,
   writers,
   workspaceId,
@@ -63,9 +68,10 @@ export async function* verifyLedger({
     const uploaded = checkpoint && new UploadedCheckpointReader(snapshot, chainKey, checkpoint)
     const counts: RowCounts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
     const version = await readCatalogVersion(snapshot)
+    await hideMoved(snapshot, chainKey, place)
     const notes: DatabaseNote[] = []
     const baseline = since ? await readBaseline(snapshot, since) : null
-    const scope = scopeOf({ snapshot, chainKey, workspaceId, findings }, baseline)
+    const scope = scopeOf({ snapshot, place, chainKey, workspaceId, findings }, baseline)
     try {
       await checkCatalog(snapshot, findings)
       notes.push(...(await checkRoles(snapshot, writers, findings)), ...(await readNotes(snapshot)))
@@ -117,6 +123,7 @@ export async function* checkRows(
 
   await runAll(snapshot, findings, [
     () => checkSignedRows(scope),
+    () => checkPlacement(scope),
     () => checkAudit(scope),
     () => checkAuditedRows(scope),
     async () => checkpoint?.checkRows(findings),

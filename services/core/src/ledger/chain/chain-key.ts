@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { Pool } from 'pg'
-import { run, statement } from '../../database/statement.ts'
+import { UnsuitableSession } from '../../database/session-checks.ts'
+import { type Queryable, run, statement } from '../../database/statement.ts'
 
 const keepFingerprintStatement = statement(
   'keep-chain-fingerprint',
@@ -11,16 +11,28 @@ const readFingerprintStatement = statement<{ fingerprint: Buffer }>(
   'select fingerprint from chain_key',
 )
 
+/** The tables were written with another chain key. */
+export class WrongChainKey extends UnsuitableSession {
+  constructor() {
+    super('LEDGER_CHAIN_KEY is not the key that this ledger was written with: give core the original key.')
+  }
+}
+
 /**
- * Whether this is the key that the ledger's chain began with. The first core to call this on a new database stores the
- * key's fingerprint. Without the check, a core with another key would break the chain, and only the next verification
- * would report it.
+ * Requires the key that the ledger's chain began with, of each connection. The first core on a new database stores the key's fingerprint.
+ * A core with another key would find no row genuine, halt all workspaces that it reads, and break the chain.
+ *
+ * @throws WrongChainKey
  */
-export async function isChainKey(db: Pool, chainKey: KeyObject): Promise<boolean> {
+export async function requireChainKey(db: Queryable, chainKey: KeyObject): Promise<void> {
   const fingerprint = chainKeyFingerprint(chainKey)
-  await run(db, keepFingerprintStatement, [fingerprint])
-  const [stored] = await run(db, readFingerprintStatement, [])
-  return stored?.fingerprint.equals(fingerprint) ?? false
+  const read = () => run(db, readFingerprintStatement, [])
+  let [stored] = await read()
+  if (!stored) {
+    await run(db, keepFingerprintStatement, [fingerprint])
+    ;[stored] = await read()
+  }
+  if (!stored?.fingerprint.equals(fingerprint)) throw new WrongChainKey()
 }
 
 /** It does not reveal the key. */

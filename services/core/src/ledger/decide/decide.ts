@@ -44,6 +44,7 @@ function decideRequest(draft: Draft, request: LedgerRequest, nowMs: number): Req
   // By now the caller may have received S002 from another core, which means "not posted".
   if (nowMs > request.deadlineMs + postingGraceMs) return unavailable()
   if (draft.ledger.status === 'CLOSED') return refusal(new DomainError('GA2032'))
+  if (draft.ledger.status === 'MOVING') return unavailable()
   if (draft.ledger.status === 'HALTED') return refusal(new DomainError('S002', { retryAfterSeconds: 60 }))
   if (isBatch(request)) return decideBatch(draft, request)
   const outcome = decideCommand(draft, request.commands[0]!)

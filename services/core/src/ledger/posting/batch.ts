@@ -150,7 +150,8 @@ async function retryWithLookup(store: LedgerStore, requests: LedgerRequest[]): P
  */
 function isDuplicateNumber(error: unknown): boolean {
   const { constraint } = error as { constraint?: string }
-  return constraint !== undefined && numberConstraints.includes(constraint)
+  // In Citus, the name of an index ends with the number of its shard.
+  return constraint !== undefined && numberConstraints.includes(constraint.replace(/_\d+$/, ''))
 }
 const numberConstraints = [
   // Raised by the function `post`.

@@ -6,7 +6,7 @@ import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.
 import { decide } from '../decide/decide.ts'
 import { isPlain, type LedgerRequest, resultsByWorkspace, workspacesOf } from '../decide/requests.ts'
 import type { Decision } from '../decide/state.ts'
-import { batchName, beginFor, committed, withConnection } from '../store/transaction.ts'
+import { batchName, committed, withConnection } from '../store/transaction.ts'
 import { singleOf, type Written, writeSingle, writeTransfers } from '../store/write-transfers.ts'
 import type { Outcome } from './commit-under-lock.ts'
 import type { RememberedLedgers } from './remembered-ledgers.ts'
@@ -70,10 +70,11 @@ async function writeUnlocked(
   try {
     return await withConnection(pool, async client => {
       const single = singleOf(postings)
-      const begun = single ? null : client.query(beginFor(name))
-      const posting = single ? writeSingle(client, single, notAfter, name) : writeTransfers(client, postings, notAfter)
+      const posting = single
+        ? writeSingle(client, single, notAfter, name)
+        : writeTransfers(client, postings, { notAfter, name })
       // A statement outside a transaction commits by itself: its result is that of COMMIT.
-      await committed(begun ? [begun, posting] : [posting], begun ? client.query('commit') : posting)
+      await committed([posting], posting)
       return await posting
     })
   } catch (error) {

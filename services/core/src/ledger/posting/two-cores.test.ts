@@ -219,7 +219,14 @@ test('every result of two cores matches the stored rows', async () => {
   const wallets = await query(database.ownerUrl, `select id, balance::text from wallet where kind = 'CUSTOMER'`)
   expect(new Map(wallets.map(({ id, balance }) => [id, cents(balance as string)]))).toEqual(balances)
 
-  const options = { databaseUrl: core.databaseUrl, chainKey, writers: null, workspaceId: null, checkpoint: null }
+  const options = {
+    databaseUrl: core.databaseUrl,
+    place: core.number,
+    chainKey,
+    writers: null,
+    workspaceId: null,
+    checkpoint: null,
+  }
   for await (const event of verifyLedger(options))
     if (event.kind === 'result') expect(event.report).toMatchObject({ ok: true, violations: [] })
   expect((await admin().ledger.halted()).ledgers).toEqual([])

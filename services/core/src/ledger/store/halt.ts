@@ -85,10 +85,12 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   if (!ledger || ledger.status === 'HALTED') return false
   // A ledger row that was modified outside the service must not get a valid MAC by being halted.
   const isGenuine = ledgerMac(chainKey, ledger).equals(ledger.mac)
-  if (ledger.status === 'CLOSED' && isGenuine) return false
-  const heads = await lockAudit(runOn(client), [workspaceId])
+  // A workspace that moves is verified, with all its rows, when it has arrived.
+  if ((ledger.status === 'CLOSED' || ledger.status === 'MOVING') && isGenuine) return false
   const halted = { status: 'HALTED' as const, haltReason: reason }
+  // First: the audit of a ledger that somebody else has set to MOVING cannot be locked.
   await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
+  const heads = await lockAudit(runOn(client), [workspaceId])
   const action = {
     actor: coreActor,
     action: 'ledger.halt' as const,
@@ -106,7 +108,7 @@ export const closedOutside = 'the ledger was closed outside the service'
 /** SQL: ledgers that are halted, or closed without the deletion of their workspace. */
 const haltedLedgers = `
    from ledger l
-   where l.status <> 'OPEN'
+   where l.status in ('CLOSED', 'HALTED')
      and (l.status = 'HALTED' or (select w.deleted_at is null from workspace w where w.id = l.workspace_id limit 1))`
 
 const findHaltedStatement = statement<{ workspaceId: Uuid<'workspace'>; reason: string | null }>(

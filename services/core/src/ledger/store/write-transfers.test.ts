@@ -236,9 +236,13 @@ async function storedHash(): Promise<string> {
   return (await owner.query(`select md5(concat(${tables.join(', ')})) as all`)).rows[0].all
 }
 
+function write(batch: ChainedPostings, notAfter: Date | null, db: Queryable = service): Promise<Written | null> {
+  return writeTransfers(db, batch, notAfter && { notAfter, name: 'test' })
+}
+
 /** Posts a batch; null when it was refused. */
 async function attempt(batch: ChainedPostings, notAfter: Date | null): Promise<Written | null> {
-  return nullIfRefused(writeTransfers(service, batch, notAfter), /^(23001|40001|23502|23505|23514|22P02)$/)
+  return nullIfRefused(write(batch, notAfter), /^(23001|40001|23502|23505|23514|22P02)$/)
 }
 
 /** @param codes the SQLSTATEs of a refusal */
@@ -257,7 +261,7 @@ test('the sequences of wallets are looked up in their own indexes, however few r
   const client = await connect(database.serviceUrl)
   await client.query('set enable_seqscan = off')
   const batch = await chained(newPostings())
-  await writeTransfers(client, batch, null)
+  await write(batch, null, client)
   const names = batch.transfers.map(({ transfer }) => ({
     workspaceId: transfer.workspaceId,
     name: { id: transfer.transferId },
@@ -329,6 +333,18 @@ const notMoney = new Set([
   ...['id', 'biz_id', 'reference', 'remark', 'actor', 'request_id', 'client_address', 'not_after', 'name'],
 ])
 
+/** Values of each type that are wrong wherever money is concerned. */
+const otherValues = (): Record<string, string[]> => ({
+  uuid: [randomUUID(), workspaces[0]!.external, workspaces[0]!.euro, workspaces[1]!.own[0]!],
+  xid: ['1'],
+  bytea: ['\\x', '\\x00'],
+  integer: ['-1', '0', '1', '2', '3', '2147483647'],
+  bigint: ['-1', '0', '1', '9223372036854775807'],
+  numeric: ['-1', '0', '0.005', '1e30', 'NaN', 'Infinity', '-Infinity'],
+  text: ['EUR', 'XXX', ''],
+  'timestamp with time zone': ['infinity', '-infinity', '2000-01-01', '2100-01-01'],
+})
+
 test('no argument of post_transfer can be null or another one, whatever its caller knows', async () => {
   const { rows: parameters } = await owner.query(
     `select name, type from unnest(
@@ -337,19 +353,10 @@ test('no argument of post_transfer can be null or another one, whatever its call
      where type is not null`,
   )
   expect(parameters).toHaveLength(34)
-  const others: Record<string, string[]> = {
-    uuid: [randomUUID(), workspaces[0]!.external, workspaces[0]!.euro, workspaces[1]!.own[0]!],
-    xid: ['1'],
-    bytea: ['\\x', '\\x00'],
-    bigint: ['-1', '0', '1', '9223372036854775807'],
-    numeric: ['-1', '0', '0.005', '1e30', 'NaN', 'Infinity', '-Infinity'],
-    text: ['EUR', 'XXX', ''],
-    'timestamp with time zone': ['infinity', '-infinity', '2000-01-01', '2100-01-01'],
-  }
   const before = await storedHash()
   for (const [at, { name, type }] of parameters.entries()) {
     if (notMoney.has(name)) continue
-    for (const value of [null, ...others[type]!]) {
+    for (const value of [null, ...otherValues()[type]!]) {
       const single = singleOf(await newSingle())!
       const changing = {
         query: ({ values, ...config }: { values: unknown[] }) => {
@@ -375,33 +382,93 @@ test('a single transfer is posted once, and not after its time', async () => {
   expect(await writeSingle(service, single, soon(), 'test')).toBeNull()
 })
 
-const arrayCount = 44
+/** The types of the arrays of `post`, in the order of its parameters, with the fields that are not money. */
+const notMoneyIn: Record<string, Set<string>> = {
+  posted_ledger: new Set(['mac']),
+  posted_wallet: new Set(['mac']),
+  posted_transfer: new Set([
+    'id',
+    'biz_id',
+    'reference',
+    'remark',
+    'batch_id',
+    'actor',
+    'request_id',
+    'client_address',
+  ]),
+}
+const rowTypes = Object.keys(notMoneyIn)
+
+test.each(rowTypes)('no field of %s can be null or another one, whatever its caller knows', async rowType => {
+  const { rows: fields } = await owner.query(
+    `select attname as name, atttypid::regtype::text as type from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 order by attnum`,
+    [rowType],
+  )
+  const before = await storedHash()
+  for (const { name, type } of fields) {
+    if (notMoneyIn[rowType]!.has(name)) continue
+    const values = isOptional.has(name) ? otherValues()[type]! : [null, ...otherValues()[type]!]
+    for (const value of values)
+      for (const notAfter of [soon(), null]) {
+        const batch = await chained(newPostings().slice(0, 1))
+        const changing = changingField(rowTypes.indexOf(rowType), rowType, name, value)
+        const what = `${name} ${value}`
+        expect(
+          await nullIfRefused(write(batch, notAfter, changing), /^(23\d{3}|22\w{3}|40001)$/, what),
+          what,
+        ).toBeNull()
+      }
+  }
+  expect(await storedHash()).toBe(before)
+})
+
+/** What a transfer without a hold or an original has as null. */
+const isOptional = new Set(['hold_id', 'hold_remaining', 'reverses_id', 'reversed_total'])
+
+/** A connection that changes a field of the first element of one of the arrays; where it has that value already, the element is null. */
+function changingField(at: number, rowType: string, field: string, value: string | null): Queryable {
+  const array = `$${at + 1}`
+  const changed = `(select array_agg(case when n > 1 then e
+      when to_jsonb(e) -> '${field}' = to_jsonb(jsonb_populate_record(e, $6::jsonb)) -> '${field}' then null
+      else jsonb_populate_record(e, $6::jsonb) end order by n)
+    from (select e, row_number() over () as n from unnest(${array}::${rowType}[]) as e) as elements)`
+  const query = ({ text, values, name, ...config }: { text: string; values: unknown[]; name: string }) =>
+    service.query({
+      ...config,
+      text: text.replace(array, changed),
+      values: [...values, JSON.stringify({ [field]: value })],
+    } as never)
+  return { query } as unknown as Queryable
+}
+
 /** Other shapes for an array of `length` elements, in which subscripts and `unnest` find different elements. */
 const shapes: Record<string, (literal: string, length: number) => string | null> = {
   'with another lower bound': (literal, length) => `[0:${length - 1}]=${literal}`,
   'with two dimensions': literal => `{${literal}}`,
   'with an extra element': literal => `${literal.slice(0, -1)},null}`,
   'with a missing element': (_, length) => `{${Array.from({ length: length - 1 }, () => 'null').join(',')}}`,
+  'with elements that are null': (_, length) => `{${Array.from({ length }, () => 'null').join(',')}}`,
   'without elements': () => '{}',
   'that is null': () => null,
 }
 
 /** A connection that sends one of the arrays of a batch in another shape. */
-function reshaping(at: number, reshape: (literal: string, length: number) => string | null): Queryable {
-  const query = ({ values, ...config }: { values: unknown[] }) => {
-    const literal = values[at] as string
-    return service.query({ ...config, values: values.with(at, reshape(literal, literal.split(',').length)) } as never)
-  }
+function reshaping(at: number, length: number, reshape: (literal: string, length: number) => string | null): Queryable {
+  const query = ({ values, ...config }: { values: unknown[] }) =>
+    service.query({ ...config, values: values.with(at, reshape(values[at] as string, length)) } as never)
   return { query } as unknown as Queryable
 }
 
 test.each(Object.keys(shapes))('an array %s is refused and writes nothing', async shape => {
   const before = await storedHash()
-  for (let at = 0; at < arrayCount; at++) {
-    const batch = await chained(newPostings())
-    const attempted = writeTransfers(reshaping(at, shapes[shape]!), batch, null)
-    await expect(attempted, `parameter ${at + 1}`).rejects.toMatchObject({ code: '23001' })
-  }
+  for (const at of rowTypes.keys())
+    for (const notAfter of [soon(), null]) {
+      const batch = await chained(newPostings())
+      const { length } = [batch.ledgers, batch.wallets, batch.transfers][at]!
+      const posting = write(batch, notAfter, reshaping(at, length, shapes[shape]!))
+      expect(await nullIfRefused(posting, /^(23001|40001)$/), rowTypes[at]).toBeNull()
+    }
   expect(await storedHash()).toBe(before)
 })
 
@@ -416,11 +483,7 @@ test('entries are written to the wallets that were checked, whatever the subscri
   // Adds an unchanged third wallet. With subscripts from 0, entries would go to the second and third wallets.
   const [third] = await loadWallets(service, [key(euro)])
   batch.wallets.push({ ...third!.wallet, previousMac: third!.wallet.mac })
-  const attempted = writeTransfers(
-    reshaping(8, (literal, length) => `[0:${length - 1}]=${literal}`),
-    batch,
-    null,
-  )
+  const attempted = write(batch, null, reshaping(1, 3, shapes['with another lower bound']!))
   await expect(attempted).rejects.toMatchObject({ code: '23001' })
 })
 
@@ -432,6 +495,7 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
   // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
   const options = {
     databaseUrl: core.databaseUrl,
+    place: core.number,
     chainKey,
     writers: null,
     workspaceId: null,
@@ -444,17 +508,28 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
 
 test('a batch that was decided from outdated rows writes nothing: null without locks, an error with them', async () => {
   const batch = await chained(newPostings())
-  expect(await writeTransfers(service, batch, null)).toMatchObject({ now: expect.any(Date) })
-  expect(await writeTransfers(service, batch, soon())).toBeNull()
-  await expect(writeTransfers(service, batch, null)).rejects.toMatchObject({ code: '40001' })
+  expect(await write(batch, null)).toMatchObject({ now: expect.any(Date) })
+  expect(await write(batch, soon())).toBeNull()
+  await expect(write(batch, null)).rejects.toMatchObject({ code: '40001' })
 })
 
-test('a batch that arrives too late returns null and writes nothing', async () => {
+test('a batch of several ledgers, of which one has changed, is refused and writes nothing', async () => {
+  const [one, other] = workspaces as [(typeof workspaces)[number], (typeof workspaces)[number]]
+  const transferIn = ({ id, own }: typeof one) =>
+    requestOf(id, postingOf({ sourceWalletId: own[0]!, targetWalletId: own[1]!, amount: '0.01' }))
+  const batch = await chained([transferIn(one), transferIn(other)])
+  await write(await chained([transferIn(other)]), null)
+  const before = await storedHash()
+  await expect(write(batch, soon())).rejects.toMatchObject({ code: '40001' })
+  expect(await storedHash()).toBe(before)
+})
+
+test('a batch that arrives too late is refused and writes nothing', async () => {
   const batch = await chained(newPostings())
   const before = await storedHash()
-  expect(await writeTransfers(service, batch, new Date(Date.now() - 10))).toBeNull()
+  await expect(write(batch, new Date(Date.now() - 10))).rejects.toMatchObject({ code: '40001' })
   expect(await storedHash()).toBe(before)
-  expect(await writeTransfers(service, batch, soon())).toMatchObject({ now: expect.any(Date) })
+  expect(await write(batch, soon())).toMatchObject({ now: expect.any(Date) })
 })
 
 test('nothing is posted at a time of the past, not even at that of the last posting', async () => {
@@ -466,8 +541,8 @@ test('nothing is posted at a time of the past, not even at that of the last post
   const batch = await chained(newPostings([workspace]))
   const earlier = copyOf(batch)
   earlier.ledgers[0]!.lastPostedAt = hourAgo
-  await expect(writeTransfers(service, earlier, null)).rejects.toMatchObject({ code: '40001' })
-  expect(await writeTransfers(service, batch, null)).toMatchObject({ now: expect.any(Date) })
+  await expect(write(earlier, null)).rejects.toMatchObject({ code: '40001' })
+  expect(await write(batch, null)).toMatchObject({ now: expect.any(Date) })
 })
 
 test('nothing is posted to a halted ledger', async () => {
@@ -477,5 +552,5 @@ test('nothing is posted to a halted ledger', async () => {
   ])
   const batch = await chained(newPostings([workspace!]), 'OPEN')
   expect(batch.transfers).not.toEqual([])
-  expect(await writeTransfers(service, batch, soon())).toBeNull()
+  expect(await write(batch, soon())).toBeNull()
 })

@@ -2,13 +2,12 @@ import { formatBalance } from '@workspace-wallet/contract'
 import {
   type Arguments,
   argumentValues,
-  bytesArray,
+  type Field,
   namedArguments,
-  plainArray,
   type Queryable,
+  rowArray,
   run,
   statement,
-  textArray,
 } from '../../database/statement.ts'
 import type { LedgerRow } from '../../database/tables/ledger.ts'
 import type { WalletRow } from '../../database/tables/wallet.ts'
@@ -19,87 +18,89 @@ import type { Replacing } from '../decide/state.ts'
 /** The database's time after writing, and the version (`xmin`) of the rows that were written. */
 export type Written = { now: Date; version: string }
 
-/** A batch as `post` takes it. Subscripts of PostgreSQL say which ledger a wallet, and which wallets a transfer belongs to. */
-type Batch = ChainedPostings & {
-  notAfter: Date | null
-  ledgerPlaces: Map<string, number>
-  walletPlaces: Map<string, number>
-}
-
-/** The arguments of `post` by name: an array with the values of all rows each. */
-const postArguments: Arguments<Batch> = {
-  ledger_ids: ({ ledgers }) => plainArray(ledgers.map(row => row.workspaceId)),
-  ledger_versions: ({ ledgers }) => plainArray(ledgers.map(row => row.version)),
-  old_ledger_macs: ({ ledgers }) => bytesArray(ledgers.map(row => row.previousMac)),
-  posted_at: ({ ledgers }) => plainArray(ledgers.map(row => row.lastPostedAt.toISOString())),
-  order_counts: ({ ledgers }) => plainArray(ledgers.map(row => row.orderCount)),
-  ledger_positions: ({ ledgers }) => plainArray(ledgers.map(row => row.position)),
-  ledger_macs: ({ ledgers }) => bytesArray(ledgers.map(row => row.mac)),
-  wallet_ledgers: ({ wallets, ledgerPlaces }) => plainArray(wallets.map(row => ledgerPlaces.get(row.workspaceId)!)),
-  wallet_ids: ({ wallets }) => plainArray(wallets.map(row => row.id)),
-  wallet_versions: ({ wallets }) => plainArray(wallets.map(row => row.version)),
-  old_wallet_macs: ({ wallets }) => bytesArray(wallets.map(row => row.previousMac)),
-  balances: ({ wallets }) => plainArray(wallets.map(row => formatBalance(row.balance, row.currency))),
-  sequences: ({ wallets }) => plainArray(wallets.map(row => row.sequence)),
-  wallet_orders: ({ wallets }) => plainArray(wallets.map(row => row.orderCount)),
-  heads: ({ wallets }) => bytesArray(wallets.map(row => row.head)),
-  wallet_macs: ({ wallets }) => bytesArray(wallets.map(row => row.mac)),
-  ledgers: ({ transfers, ledgerPlaces }) =>
-    plainArray(transfers.map(({ transfer: row }) => ledgerPlaces.get(row.workspaceId)!)),
-  ids: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.transferId)),
-  positions: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.position)),
-  transfer_order_counts: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.orderCount)),
-  types: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.type)),
-  biz_ids: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.bizId)),
-  refs: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.reference)),
-  amounts: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.amount)),
-  currencies: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.currency)),
-  sources: ({ transfers, walletPlaces }) =>
-    plainArray(transfers.map(({ transfer: row }) => walletPlaces.get(row.workspaceId + row.sourceWalletId)!)),
-  targets: ({ transfers, walletPlaces }) =>
-    plainArray(transfers.map(({ transfer: row }) => walletPlaces.get(row.workspaceId + row.targetWalletId)!)),
-  source_sequences: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.sourceSequence)),
-  target_sequences: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.targetSequence)),
-  remarks: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.remark)),
-  actors: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.actor)),
-  request_ids: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.requestId)),
-  client_addresses: ({ transfers }) => textArray(transfers.map(({ transfer: row }) => row.clientAddress)),
-  source_balances: ({ transfers }) => plainArray(transfers.map(({ source: entry }) => entry.balanceAfter)),
-  target_balances: ({ transfers }) => plainArray(transfers.map(({ target: entry }) => entry.balanceAfter)),
-  source_order_counts: ({ transfers }) => plainArray(transfers.map(({ source: entry }) => entry.orderCount)),
-  target_order_counts: ({ transfers }) => plainArray(transfers.map(({ target: entry }) => entry.orderCount)),
-  source_macs: ({ transfers }) => bytesArray(transfers.map(({ source: entry }) => entry.mac)),
-  target_macs: ({ transfers }) => bytesArray(transfers.map(({ target: entry }) => entry.mac)),
-  holds: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.holdId)),
-  hold_remainders: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.holdRemaining)),
-  reversed_ids: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.reversesId)),
-  reversed_totals: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.reversedTotal)),
-  batches: ({ transfers }) => plainArray(transfers.map(({ transfer: row }) => row.batchId)),
-  not_after: ({ notAfter }) => notAfter?.toISOString() ?? null,
-}
 const writeTransfersStatement = statement<Written | { now: null }>(
   'post-transfers',
-  `select now, version::text from post(${namedArguments(postArguments)})`,
+  'select now, version::text from post($1, $2, $3, $4, $5)',
 )
+
+/** How a batch is posted whose ledgers are not locked: until when, by the database's clock, and its name (see transaction.ts). */
+export type Unlocked = { notAfter: Date; name: string }
 
 /**
  * Writes decisions with one call of the database function `post`, the only way to write flows (see
- * database/migrations/initial/posting.ts): inserts transfers with their flows, and updates each wallet and ledger once.
+ * database/migrations/initial/posting.ts): inserts transfers with their flows, and updates each wallet and ledger once. Outside a
+ * transaction, it commits by itself.
  *
- * @param notAfter null when the ledgers are locked; otherwise the latest time to post, by the database's clock
- * @returns null when nothing was written, because it is too late or another transaction has changed one of the rows
- * @throws DatabaseError restrict_violation when the decision does not continue from the stored rows
+ * @param unlocked null when the ledgers are locked
+ * @returns null when nothing was written, because another transaction has changed the rows of all ledgers
+ * @throws DatabaseError restrict_violation when the decision does not continue from the stored rows, serialization_failure when it is
+ *   too late or another transaction has changed the row of a ledger
  */
 export async function writeTransfers(
   db: Queryable,
-  postings: ChainedPostings,
-  notAfter: Date | null,
+  { ledgers, wallets, transfers }: ChainedPostings,
+  unlocked: Unlocked | null,
 ): Promise<Written | null> {
-  const ledgerPlaces = placesOf(postings.ledgers.map(row => row.workspaceId))
-  const walletPlaces = placesOf(postings.wallets.map(row => row.workspaceId + row.id))
-  const batch = { ...postings, notAfter, ledgerPlaces, walletPlaces }
-  const [posted] = await run(db, writeTransfersStatement, argumentValues(postArguments, batch))
+  const ledgerPlaces = placesOf(ledgers.map(row => row.workspaceId))
+  const walletPlaces = placesOf(wallets.map(row => row.workspaceId + row.id))
+  const [posted] = await run(db, writeTransfersStatement, [
+    rowArray(ledgers.map(ledgerFields)),
+    rowArray(wallets.map(row => walletFields(row, ledgerPlaces))),
+    rowArray(transfers.map(row => transferFields(row, ledgerPlaces, walletPlaces))),
+    unlocked?.notAfter.toISOString() ?? null,
+    unlocked?.name ?? null,
+  ])
   return posted!.now === null ? null : posted!
+}
+
+/** The fields of `posted_ledger`, in order, as those of the other two types below. */
+function ledgerFields(row: Replacing<LedgerRow>): Field[] {
+  const { workspaceId, version, previousMac, lastPostedAt, orderCount, position, mac } = row
+  return [workspaceId, version, previousMac, lastPostedAt.toISOString(), orderCount, position, mac]
+}
+
+function walletFields(row: Replacing<WalletRow>, ledgerPlaces: Places): Field[] {
+  const { workspaceId, id, version, previousMac, balance, currency, sequence, orderCount, head, mac } = row
+  const ledger = ledgerPlaces.get(workspaceId) ?? null
+  return [ledger, id, version, previousMac, formatBalance(balance, currency), sequence, orderCount, head, mac]
+}
+
+function transferFields(
+  { transfer, source, target }: ChainedTransfer,
+  ledgerPlaces: Places,
+  walletPlaces: Places,
+): Field[] {
+  const { workspaceId, sourceWalletId, targetWalletId } = transfer
+  return [
+    ledgerPlaces.get(workspaceId) ?? null,
+    transfer.transferId,
+    transfer.position,
+    transfer.orderCount,
+    transfer.type,
+    transfer.bizId,
+    transfer.reference,
+    transfer.amount,
+    transfer.currency,
+    transfer.remark,
+    transfer.holdId,
+    transfer.holdRemaining,
+    transfer.reversesId,
+    transfer.reversedTotal,
+    transfer.batchId,
+    transfer.actor,
+    transfer.requestId,
+    transfer.clientAddress,
+    walletPlaces.get(workspaceId + sourceWalletId) ?? null,
+    transfer.sourceSequence,
+    source.orderCount,
+    source.balanceAfter,
+    source.mac,
+    walletPlaces.get(workspaceId + targetWalletId) ?? null,
+    transfer.targetSequence,
+    target.orderCount,
+    target.balanceAfter,
+    target.mac,
+  ]
 }
 
 type Single = {
@@ -206,6 +207,8 @@ export async function writeSingle(
 }
 
 /** The subscript of each key in a PostgreSQL array, from 1. */
-function placesOf(keys: readonly string[]): Map<string, number> {
+type Places = Map<string, number>
+
+function placesOf(keys: readonly string[]): Places {
   return new Map(keys.map((key, at) => [key, at + 1]))
 }

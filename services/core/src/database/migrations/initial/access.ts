@@ -1,3 +1,4 @@
+import { changed } from './changed.ts'
 import { signature } from './signature.ts'
 import { shownTimes } from './times.ts'
 
@@ -80,12 +81,7 @@ export const access = `
       or old.created_at <> new.created_at or new.secret_version < old.secret_version
       or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at)
       or new.access_revision < old.access_revision
-      or (new.revision <> old.revision + 1 and (new.revision, new.mac, new.name, new.status, new.scopes,
-          new.ip_allowlist, new.secret, new.secret_version, new.previous_secret, new.previous_secret_until,
-          new.expires_at, new.deleted_at, new.updated_at)
-        is distinct from (old.revision, old.mac, old.name, old.status, old.scopes,
-          old.ip_allowlist, old.secret, old.secret_version, old.previous_secret, old.previous_secret_until,
-          old.expires_at, old.deleted_at, old.updated_at)))
+      or (new.revision <> old.revision + 1 and (${changed('revision', 'mac', 'name', 'status', 'scopes', 'ip_allowlist', 'secret', 'secret_version', 'previous_secret', 'previous_secret_until', 'expires_at', 'deleted_at', 'updated_at')})))
     execute function refuse_row_change();
   create trigger api_key_begins_with_revision_1 before insert on api_key for each row
     when (new.revision <> 1) execute function refuse_row_change();

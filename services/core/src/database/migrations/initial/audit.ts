@@ -55,7 +55,8 @@ export const audit = `
   );
 
   -- Locks the heads of these workspaces, always in the same order, and returns the time after the locks were granted. Those that
-  -- do not exist have none.
+  -- do not exist have none, nor those that another transaction has stopped because they move to another place. The second statement
+  -- sees what was committed while the first one waited.
   create function lock_audit(workspaces uuid[])
     returns table (workspace_id uuid, "position" bigint, mac bytea, now timestamptz) language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
@@ -63,16 +64,21 @@ export const audit = `
     insert into {schema}.audit_head select distinct w, 0, ''::bytea from unnest(workspaces) w
       where w = '00000000-0000-0000-0000-000000000000' or (select true from {schema}.workspace where id = w limit 1)
       order by w on conflict do nothing;
+    perform from {schema}.audit_head a where a.workspace_id = any (workspaces) order by a.workspace_id for no key update;
     return query select h.workspace_id, h.position, h.mac, date_trunc('milliseconds', clock_timestamp())
-      from (select * from {schema}.audit_head a where a.workspace_id = any (workspaces)
-        order by a.workspace_id for no key update) h;
+      from {schema}.audit_head h
+      where h.workspace_id = any (workspaces) and not exists (
+        select from {schema}.ledger l where l.workspace_id = h.workspace_id and l.status = 'MOVING');
   end $$;
 
-  -- Accepts an action only if it has the next position of its workspace and the current time.
+  -- Accepts an action only if it has the next position of its workspace and the current time. Those of a workspace that arrives from
+  -- another place keep their times.
   create function append_audit() returns trigger language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    if new.at not between transaction_timestamp() - interval '1 min' and clock_timestamp() + interval '1 min' then
+    if new.at not between transaction_timestamp() - interval '1 min' and clock_timestamp() + interval '1 min'
+      and not {schema}.is_moved_by_owner(new.workspace_id, '{ARRIVING}')
+    then
       raise exception 'the time of an audit action must be the time of its transaction' using errcode = 'restrict_violation';
     end if;
     update {schema}.audit_head set position = new.position, mac = new.mac

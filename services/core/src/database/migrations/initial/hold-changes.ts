@@ -17,6 +17,9 @@ export const holdChanges = `
   declare
     found_count bigint;
     changed_holds bigint;
+    changes jsonb;
+    entries jsonb;
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set position = n.position, journal_head = n.journal_head, hold_count = n.hold_count, last_posted_at = n.at,
@@ -25,7 +28,7 @@ export const holdChanges = `
         journal_head bytea, hold_count bigint, mac bytea)
     cross join lateral (select row.ctid from {schema}.ledger row where row.workspace_id = n.workspace_id limit 1) found
     where l.ctid = found.ctid and l.status = 'OPEN' and l.mac = n.old_mac
-      and {schema}.is_now(n.at, l.last_posted_at)
+      and {schema}.is_now(n.at, l.last_posted_at, clock)
       and n.position = l.position + (
         select count(*) from jsonb_to_recordset(events) as e (workspace_id uuid) where e.workspace_id = n.workspace_id)
       and n.hold_count = l.hold_count + (
@@ -36,6 +39,7 @@ export const holdChanges = `
       perform {schema}.refuse_write('a change of holds');
     end if;
 
+    -- The sum of each wallet's holds follows from what each of them changes. In one statement, Citus would not take it.
     with updated as (
       update {schema}.hold h
       set captured = n.captured, remaining = n.remaining, status = n.status, updated_at = n.updated_at,
@@ -45,22 +49,29 @@ export const holdChanges = `
       cross join lateral (select row.ctid from {schema}.hold row
         where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
       where h.ctid = found.ctid and h.mac = n.old_mac
-      returning h.workspace_id, h.wallet_id, new.remaining - old.remaining as change, 0 as added),
-    inserted as (
-      insert into {schema}.hold
-        select n.* from jsonb_array_elements(holds) as given (hold),
-          jsonb_populate_record(null::{schema}.hold, given.hold || '{"revision": 1}') n
-        where given.hold ->> 'old_mac' is null
-      returning workspace_id, wallet_id, remaining as change, 1 as added),
-    changed as (
-      select workspace_id, wallet_id, sum(change) as change, sum(added) as added, count(*) as holds
-      from (table updated union all table inserted) h group by workspace_id, wallet_id),
-    held as (
+      returning h.workspace_id, h.wallet_id, new.remaining - old.remaining as change)
+    select coalesce(jsonb_agg(jsonb_build_object('workspace_id', u.workspace_id, 'wallet_id', u.wallet_id, 'change', u.change,
+      'added', 0)), '[]') into changes from updated u;
+
+    insert into {schema}.hold
+      select n.* from jsonb_array_elements(holds) as given (hold),
+        jsonb_populate_record(null::{schema}.hold, given.hold || '{"revision": 1}') n
+      where given.hold ->> 'old_mac' is null;
+    changes := changes || (
+      select coalesce(jsonb_agg(jsonb_build_object('workspace_id', h.workspace_id, 'wallet_id', h.wallet_id,
+        'change', h.remaining, 'added', 1)), '[]')
+      from jsonb_to_recordset(holds) as h (workspace_id uuid, wallet_id uuid, remaining numeric, old_mac bytea)
+      where h.old_mac is null);
+
+    with held as (
       update {schema}.wallet w
       set held = n.held, held_until = n.held_until, hold_count = n.hold_count, revision = w.revision + 1, mac = n.mac
       from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, old_mac bytea, held numeric,
           held_until timestamptz, hold_count bigint, mac bytea)
-        left join changed c on c.workspace_id = n.workspace_id and c.wallet_id = n.id
+        left join (
+          select h.workspace_id, h.wallet_id, sum(h.change) as change, sum(h.added) as added, count(*) as holds
+          from jsonb_to_recordset(changes) as h (workspace_id uuid, wallet_id uuid, change numeric, added bigint)
+          group by h.workspace_id, h.wallet_id) c on c.workspace_id = n.workspace_id and c.wallet_id = n.id
         cross join lateral (select row.ctid from {schema}.wallet row
           where row.workspace_id = n.workspace_id and row.id between n.id and n.id order by row.id limit 1) found
       where w.ctid = found.ctid and w.mac = n.old_mac
@@ -80,23 +91,21 @@ export const holdChanges = `
       perform {schema}.refuse_write('a change of holds');
     end if;
 
-    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, hold_id, captured, remaining,
-        status, actor, request_id, client_address, created_at, mac)
-      select e.workspace_id, e.position, l.order_count, e.id, e.type, h.wallet_id, h.id, e.captured, e.remaining, e.status,
-        e.actor, e.request_id, e.client_address, l.last_posted_at, e.mac
-      from (
-          select *, count(*) over (partition by workspace_id)
-            - row_number() over (partition by workspace_id order by position) as later
-          from jsonb_to_recordset(events) as e (workspace_id uuid, position bigint, id uuid, type text, hold_id uuid,
-            captured numeric, remaining numeric, status text, actor text, request_id text, client_address text,
-            mac bytea)) e
-        cross join lateral (
-          select * from {schema}.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
-          limit 1) l
-        cross join lateral (
-          select * from {schema}.hold row
-          where row.workspace_id = e.workspace_id and row.id between e.hold_id and e.hold_id order by row.id limit 1) h
-      where e.type like 'hold.%';
+    select coalesce(jsonb_agg(e.event || jsonb_build_object('order_count', l.order_count, 'wallet_id', h.wallet_id,
+      'created_at', l.last_posted_at)), '[]') into entries
+    from (
+        select given.event, n.workspace_id, n.position, n.hold_id, count(*) over (partition by n.workspace_id)
+          - row_number() over (partition by n.workspace_id order by n.position) as later
+        from jsonb_array_elements(events) as given (event), jsonb_populate_record(null::{schema}.journal, given.event) n
+        where n.type like 'hold.%') e
+      cross join lateral (
+        select * from {schema}.ledger row where row.workspace_id = e.workspace_id and row.position = e.position + e.later
+        limit 1) l
+      cross join lateral (
+        select * from {schema}.hold row
+        where row.workspace_id = e.workspace_id and row.id between e.hold_id and e.hold_id order by row.id limit 1) h;
+    insert into {schema}.journal
+      select n.* from jsonb_array_elements(entries) as given (entry), jsonb_populate_record(null::{schema}.journal, given.entry) n;
     get diagnostics found_count = row_count;
     if found_count <> jsonb_array_length(events) then
       perform {schema}.refuse_write('an event of a hold');

@@ -5,11 +5,11 @@
  */
 export const ledgerRows = `
   -- Whether a row may be written at this time: the present, or the time of the ledger's last change if the clock is behind it.
-  -- Nothing is written into the past, so past balances and statements are final.
-  create function is_now(at timestamptz, last_posted_at timestamptz) returns boolean language sql
-    set search_path = pg_catalog, pg_temp as $$
-    select at between greatest(last_posted_at, clock_timestamp() - interval '10 s')
-      and greatest(last_posted_at, clock_timestamp())
+  -- Nothing is written into the past, so past balances and statements are final. Citus takes only immutable functions in an
+  -- update, so the time of the clock is an argument.
+  create function is_now(at timestamptz, last_posted_at timestamptz, clock timestamptz) returns boolean language sql
+    immutable set search_path = pg_catalog, pg_temp as $$
+    select at between greatest(last_posted_at, clock - interval '10 s') and greatest(last_posted_at, clock)
   $$;
 
   -- Locks ledgers until the transaction ends, in one order everywhere.
@@ -34,7 +34,7 @@ export const ledgerRows = `
   create function open_ledger(workspace uuid, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
   begin
-    if {schema}.is_now(at, '-infinity') is not true then
+    if {schema}.is_now(at, '-infinity', clock_timestamp()) is not true then
       perform {schema}.refuse_write('a new ledger');
     end if;
     insert into {schema}.ledger (workspace_id, last_posted_at, revision, mac) values (workspace, at, 1, new_mac);
@@ -44,12 +44,14 @@ export const ledgerRows = `
   create function create_wallet(workspace uuid, wallet uuid, wallet_number bigint, wallet_biz_id text, wallet_name text,
     wallet_currency text, at timestamptz, new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set wallet_count = coalesce(wallet_number, l.wallet_count), last_posted_at = at, revision = l.revision + 1,
       mac = new_ledger_mac, position = case when entry is null then l.position else (entry ->> 'position')::bigint end,
       journal_head = case when entry is null then l.journal_head else (entry ->> 'mac')::bytea end
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status in ('OPEN', 'HALTED') and {schema}.is_now(at, l.last_posted_at, clock)
       and (wallet_number is null) = (entry is null)
       and (wallet_number is null
         or wallet_number = l.wallet_count + 1 and (entry ->> 'position')::bigint = l.position + 1);
@@ -69,11 +71,13 @@ export const ledgerRows = `
   create function change_wallet_status(workspace uuid, wallet uuid, new_status text, new_frozen_by text, at timestamptz,
     new_mac bytea, new_ledger_mac bytea, entry jsonb) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac, position = (entry ->> 'position')::bigint,
       journal_head = (entry ->> 'mac')::bytea
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status in ('OPEN', 'HALTED') and {schema}.is_now(at, l.last_posted_at, clock)
       and (entry ->> 'position')::bigint = l.position + 1;
     if not found then
       perform {schema}.refuse_write('a change of a wallet');
@@ -91,23 +95,25 @@ export const ledgerRows = `
   -- An event that has led to the status of the wallet.
   create function append_wallet_event(workspace uuid, wallet uuid, at timestamptz, entry jsonb) returns void
     language plpgsql set search_path = pg_catalog, pg_temp as $$
+  declare
+    reached text;
+    orders bigint;
   begin
-    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
-        client_address, created_at, mac)
-      select workspace, j.position, l.order_count, j.id, j.type, wallet, w.status, j.actor, j.request_id, j.client_address,
-        at, j.mac
-      from jsonb_to_record(entry) as j (position bigint, id uuid, type text, actor text, request_id text,
-          client_address text, mac bytea), {schema}.ledger l, {schema}.wallet w
-      where l.workspace_id = workspace and w.workspace_id = workspace and w.id = wallet
-        and (j.type, w.status) in (('wallet.created', 'ACTIVE'), ('wallet.frozen', 'FROZEN'), ('wallet.unfrozen', 'ACTIVE'),
-          ('wallet.closed', 'CLOSED'));
-    if not found then
+    select w.status into reached from {schema}.wallet w where w.workspace_id = workspace and w.id = wallet;
+    select l.order_count into orders from {schema}.ledger l where l.workspace_id = workspace;
+    if ((entry ->> 'type', reached) in (('wallet.created', 'ACTIVE'), ('wallet.frozen', 'FROZEN'), ('wallet.unfrozen', 'ACTIVE'),
+      ('wallet.closed', 'CLOSED')) and orders is not null) is not true
+    then
       perform {schema}.refuse_write('an event of a wallet');
     end if;
+    insert into {schema}.journal (workspace_id, position, order_count, id, type, wallet_id, status, actor, request_id,
+        client_address, created_at, mac)
+      values (workspace, (entry ->> 'position')::bigint, orders, (entry ->> 'id')::uuid, entry ->> 'type', wallet, reached,
+        entry ->> 'actor', entry ->> 'request_id', entry ->> 'client_address', at, (entry ->> 'mac')::bytea);
   end $$;
 
-  -- A ledger is halted, opened again, or closed. That of a deleted workspace stays closed; core halts one that somebody else has
-  -- closed. The lock comes first, so that the next statement sees a deletion that held it.
+  -- A ledger is halted, opened again, or closed. One that is open can also move to another place, and is opened there, or here again.
+  -- That of a deleted workspace stays closed; core halts one that somebody else has closed. The lock comes first, so that the next statement sees a deletion that held it.
   create function change_ledger_status(workspace uuid, new_status text, new_reason text, new_mac bytea)
     returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
@@ -115,6 +121,7 @@ export const ledgerRows = `
     perform from {schema}.ledger l where l.workspace_id = workspace for no key update;
     update {schema}.ledger l set status = new_status, halt_reason = new_reason, revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status <> new_status
+      and (new_status <> 'MOVING' or l.status = 'OPEN') and (l.status <> 'MOVING' or new_status in ('OPEN', 'HALTED'))
       and (l.status <> 'CLOSED' or (new_status = 'HALTED'
         and exists (select from {schema}.workspace w where w.id = workspace and w.deleted_at is null)));
     if not found then
@@ -152,11 +159,13 @@ export const ledgerRows = `
   create function repair_ledger(workspace uuid, new_wallet_count bigint, new_order_count bigint, new_hold_count bigint,
     new_limit_count bigint, new_position bigint, new_journal_head bytea, at timestamptz, new_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l set wallet_count = new_wallet_count, order_count = new_order_count,
       hold_count = new_hold_count, limit_count = new_limit_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
       revision = l.revision + 1, mac = new_mac
-    where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock_timestamp()
+    where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock
       and new_wallet_count = (select count(w.number) from {schema}.wallet w where w.workspace_id = workspace)
       and new_order_count = (
         select count(*) from {schema}.transfer t where t.workspace_id = workspace and t.type = 'TRANSFER')

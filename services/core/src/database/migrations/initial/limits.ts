@@ -36,10 +36,12 @@ export const limits = `
     new_per_day numeric, new_day date, new_spent numeric, new_counted_from bigint, at timestamptz, new_mac bytea,
     new_limit_count bigint, new_ledger_mac bytea) returns void language plpgsql
     security definer set search_path = pg_catalog, pg_temp as $$
+  declare
+    clock timestamptz := clock_timestamp();
   begin
     update {schema}.ledger l
     set limit_count = new_limit_count, last_posted_at = at, revision = l.revision + 1, mac = new_ledger_mac
-    where l.workspace_id = workspace and l.status <> 'CLOSED' and {schema}.is_now(at, l.last_posted_at)
+    where l.workspace_id = workspace and l.status in ('OPEN', 'HALTED') and {schema}.is_now(at, l.last_posted_at, clock)
       and new_counted_from <= l.position;
     if not found then
       perform {schema}.refuse_write('a limit');

@@ -13,7 +13,7 @@ export const wallets = `
   -- one order, and their numbers have no gaps.
   create table ledger (
     workspace_id uuid primary key,
-    status text not null default 'OPEN' check (status in ('OPEN', 'CLOSED', 'HALTED')),
+    status text not null default 'OPEN' check (status in ('OPEN', 'CLOSED', 'HALTED', 'MOVING')),
     wallet_count bigint not null default 0,
     order_count bigint not null default 0,
     hold_count bigint not null default 0,

@@ -1,3 +1,4 @@
+import { changed } from './changed.ts'
 import { signature } from './signature.ts'
 import { shownTimes } from './times.ts'
 
@@ -65,10 +66,7 @@ export const webhooks = `
       or old.created_at <> new.created_at or new.secret_version < old.secret_version
       or (old.deleted_at is not null and new.deleted_at is distinct from old.deleted_at)
       -- The difference cannot overflow, whatever the owner of the tables has stored.
-      or (new.revision - 1 <> old.revision and (new.revision, new.mac, new.url, new.types, new.concurrency, new.status,
-          new.secret, new.secret_version, new.previous_secret, new.previous_secret_until, new.deleted_at, new.updated_at)
-        is distinct from (old.revision, old.mac, old.url, old.types, old.concurrency, old.status,
-          old.secret, old.secret_version, old.previous_secret, old.previous_secret_until, old.deleted_at, old.updated_at)))
+      or (new.revision - 1 <> old.revision and (${changed('revision', 'mac', 'url', 'types', 'concurrency', 'status', 'secret', 'secret_version', 'previous_secret', 'previous_secret_until', 'deleted_at', 'updated_at')})))
     execute function refuse_row_change();
   create trigger webhook_begins_with_revision_1 before insert on webhook for each row
     when (new.revision <> 1) execute function refuse_row_change();

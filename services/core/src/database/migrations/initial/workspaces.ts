@@ -7,6 +7,8 @@ export const workspaces = `
     -- The nil UUID stands for no workspace in the audit.
     id uuid primary key check (id <> '00000000-0000-0000-0000-000000000000'),
     name text not null check (octet_length(name) <= 1024),
+    -- The number of the place.
+    created_in integer not null default 0 check (created_in >= 0),
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
     deleted_at timestamptz(3),

@@ -46,9 +46,8 @@ class Surroundings {
   isSearchedRelation = (oid: Text) => this.isSearched(this.#relations.get(oid)?.schema ?? null)
   /** Whether statements can have values of this type. */
   isUsedType = (oid: Text) => isBuiltin(oid) || this.isSearched(this.#types.get(oid) ?? null)
-  /** Every table has a type for its rows, and every type has one for its arrays. */
-  isImpliedType = (oid: Text, relation: Text) =>
-    this.#arrays.has(oid) || (relation !== '0' && this.#relations.get(relation)?.kind !== 'c')
+  /** Every relation has a type for its rows, as has each composite type, and every type has one for its arrays. */
+  isImpliedType = (oid: Text, relation: Text) => this.#arrays.has(oid) || relation !== '0'
 }
 
 /** A catalog, the columns that decide, and whether such an object can change the meaning of a statement. */

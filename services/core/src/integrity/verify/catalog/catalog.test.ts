@@ -133,6 +133,10 @@ const attacks: [() => string, string[]][] = [
     ],
   ],
   // Tables, columns and constraints.
+  [
+    () => 'alter type posted_wallet alter attribute balance type text',
+    ['database-object column public.posted_wallet.balance'],
+  ],
   [() => 'alter table transfer drop constraint transfer_amount_check', [transfer('constraint transfer_amount_check')]],
   [
     () => `alter table transfer drop constraint transfer_amount_check;
@@ -449,7 +453,9 @@ test('a role that is declared may write, and no other one', async () => {
     forSchema(`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'v')`),
   )
   const changesOwner = `create role stranger; ${everyTable.map(({ relname }) => `alter table ${relname} owner to stranger;`).join(' ')}
-    do $$ declare f regprocedure; begin
+    do $$ declare f regprocedure; t regclass; begin
+      for t in select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'c' loop
+        execute format('alter type %s owner to stranger', t); end loop;
       for f in select oid from pg_proc where pronamespace = 'public'::regnamespace loop
         execute format('alter function %s owner to stranger', f); end loop; end $$`
   // By default the owner of the tables may, whoever it is.

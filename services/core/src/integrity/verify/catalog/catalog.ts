@@ -3,6 +3,15 @@ import { inSchema } from '../../../database/schema.ts'
 import type { Findings } from '../findings/findings.ts'
 import { readAdditions } from './additions.ts'
 import { digestOfBuiltins } from './builtins.ts'
+import {
+  expectedCitus,
+  expectedOfShards,
+  nameOfCitus,
+  readCitusFunctions,
+  readShardSuffixes,
+  separateShards,
+  summarizeCitus,
+} from './citus.ts'
 import { grantQueries, objectQueries, settingQueries } from './definitions.ts'
 import expectedCatalog from './expected-catalog.json' with { type: 'json' }
 import type { Reader } from './reader.ts'
@@ -31,11 +40,22 @@ export async function checkCatalog(snapshot: Reader, findings: Findings): Promis
   }
   const expected: typeof expectedCatalog = JSON.parse(inSchema(JSON.stringify(expectedCatalog), snapshot.schema))
   const { [nameOfBuiltins]: digest, ...objects } = expected['database-object']
+  const citus = await expectedCitus(snapshot)
+  const builtins = { [nameOfBuiltins]: digest, ...(citus !== null && { [nameOfCitus]: citus }) }
   // First, because the other statements are built from them.
-  compare('database-object', { [nameOfBuiltins]: digest }, await readBuiltins(snapshot))
+  compare('database-object', builtins, await readBuiltins(snapshot))
   const found = await readDefinitions(snapshot)
-  compare('database-object', objects, found['database-object'])
-  compare('database-grant', expected['database-grant'], found['database-grant'])
+  const suffixes = await readShardSuffixes(snapshot)
+  const citusFunctions = await readCitusFunctions(snapshot)
+  for (const [rule, given] of [
+    ['database-object', objects],
+    ['database-grant', expected['database-grant']],
+  ] as const) {
+    const { tables, shards } = separateShards(found[rule], suffixes)
+    for (const name of citusFunctions) delete tables[`everybody on function ${name}`]
+    compare(rule, given, tables)
+    if (suffixes.length > 0) compare(rule, expectedOfShards(given), shards)
+  }
   compare('database-setting', expected['database-setting'], found['database-setting'])
 }
 
@@ -49,7 +69,8 @@ const nameOfBuiltins = 'functions of PostgreSQL'
 
 /** A digest of what PostgreSQL itself created, and what was added to it. */
 async function readBuiltins(snapshot: Reader): Promise<Record<string, string>> {
-  return { ...(await readAdditions(snapshot)), [nameOfBuiltins]: await digestOfBuiltins(snapshot) }
+  const additions = await summarizeCitus(snapshot, await readAdditions(snapshot))
+  return { ...additions, [nameOfBuiltins]: await digestOfBuiltins(snapshot) }
 }
 
 async function readDefinitions(snapshot: Reader): Promise<Catalog> {

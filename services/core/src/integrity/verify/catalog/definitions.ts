@@ -35,7 +35,7 @@ export const objectQueries = [
    left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
    left join pg_type t on t.oid = a.atttypid
    left join pg_collation l on l.oid = a.attcollation and a.attcollation <> t.typcollation
-   where c.relkind in ('r', 'p', 'f') and c.relnamespace = ${schemaOid}`,
+   where c.relkind in ('r', 'p', 'f', 'c') and c.relnamespace = ${schemaOid}`,
 
   `select 'constraint ' || c.conrelid::regclass::text || '.' || quote_ident(c.conname::text), pg_get_constraintdef(c.oid)
    from pg_constraint c join pg_class r on r.oid = c.conrelid

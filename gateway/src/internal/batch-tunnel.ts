@@ -1,0 +1,64 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { batchPath, batchProtocol } from '@workspace-wallet/contract'
+import { wasNeverSent } from '@workspace-wallet/core-client'
+import { acceptUpgrade, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
+import type { CoreUrls } from './core-urls.ts'
+
+/** How long a core may take to open a connection for batches. */
+const openMs = 10_000
+
+/** Passes a connection for batches on to a core, which checks its token. What the core refuses is passed back. */
+export function tunnelBatches(
+  { cores, sampled }: { cores: CoreUrls; sampled: SampledLog },
+  { headers, socket: { remoteAddress = '' } }: IncomingMessage,
+  caller: Socket,
+  head: Buffer,
+): void {
+  const url = cores.next()
+  const request = requestHttp(new URL(batchPath, url), {
+    agent: false,
+    timeout: openMs,
+    headers: {
+      ...(headers.authorization !== undefined && { authorization: headers.authorization }),
+      connection: 'Upgrade',
+      upgrade: batchProtocol,
+      'x-forwarded-for': remoteAddress,
+    },
+  })
+  caller.once('close', () => request.destroy())
+  request.on('timeout', () => request.destroy())
+  request.on('upgrade', (_response, core: Socket, coreHead) => {
+    core.on('error', () => core.destroy()).setTimeout(0)
+    acceptUpgrade(caller, batchProtocol)
+    caller.write(coreHead)
+    core.write(head)
+    connect(caller, core)
+    connect(core, caller)
+  })
+  request.on('response', async response => {
+    refuseUpgrade(caller, response.statusCode ?? 502, await text(response).catch(() => ''))
+  })
+  request.on('error', error => {
+    if (caller.destroyed) return
+    const wasSent = !wasNeverSent(error)
+    // Whoever reaches the listener can cause it, without a token.
+    sampled.write('internal call', {
+      level: 'warn',
+      fields: { err: error, wasSent },
+      message: 'core did not answer an internal call',
+      summary: 'core did not answer more internal calls',
+    })
+    if (!wasSent) void cores.skip(url)
+    // No call was sent.
+    refuseUpgrade(caller, 503, '{}')
+  })
+  request.end()
+}
+
+/** Passes on what `from` sends, at the pace of `to`, and its end. */
+function connect(from: Socket, to: Socket): void {
+  from.pipe(to.setNoDelay())
+  from.once('close', () => to.destroySoon())
+}

@@ -1,0 +1,143 @@
+import type { Socket } from 'node:net'
+import { unpackBatch } from '@workspace-wallet/contract'
+import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
+import { CoreRejected, type NoAnswerError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import { connectionLost, foreignAnswer, tooLongAnswer } from './request-failures.ts'
+
+/** Core sends less. It bounds the memory that another server can make this client use. */
+const maxAnswerBytes = 128 * 1024 * 1024
+/** After this many ticks without a byte, a connection is checked with a ping: with exchanges, and without. */
+const [busyPingTicks, idlePingTicks] = [4, 40]
+/** After this many ticks without a byte, a connection without exchanges is closed. */
+const lostTicks = 48
+
+/** A connection that carries batches to a core, and their answers back in any order. */
+export class CoreLink {
+  /** Whether it takes exchanges. */
+  isOpen = true
+  /** For how many ticks no byte has arrived. */
+  silentTicks = 0
+  readonly #url: string
+  readonly #socket: Socket
+  readonly #exchanges = new Map<number, Exchange>()
+  readonly #reader = new FrameReader({
+    onHead: head => this.#onHead(head),
+    onFrame: (head, body) => this.#onFrame(head, body),
+  })
+  #lastId = 0
+
+  /** @param head what has arrived after the response that opened the connection */
+  constructor(url: string, socket: Socket, head: Buffer) {
+    this.#url = url
+    this.#socket = socket
+    socket.on('error', error => this.destroy(exchange => connectionLost(url, exchange, error)))
+    socket.on('close', () => this.destroy(exchange => connectionLost(url, exchange)))
+    if (head.length > 0) this.#read(head)
+    socket.on('data', piece => this.#read(piece))
+    socket.unref()
+  }
+
+  /** Whether an exchange has no answers yet. */
+  get isBusy(): boolean {
+    return this.#exchanges.size > 0
+  }
+
+  get isClosed(): boolean {
+    return this.#socket.destroyed
+  }
+
+  /** How many frames have arrived. */
+  get frames(): number {
+    return this.#reader.frames
+  }
+
+  send(exchange: Exchange): void {
+    // A connection without exchanges does not keep the program running.
+    if (!this.isBusy) {
+      this.#socket.ref()
+      this.silentTicks = 0
+    }
+    this.#lastId = (this.#lastId + 1) % 2 ** 32
+    exchange.link = this
+    exchange.id = this.#lastId
+    exchange.framesBefore = this.frames
+    this.#exchanges.set(exchange.id, exchange)
+    this.#socket.write(packFrame(frameKinds.batch, exchange.id, exchange.body))
+  }
+
+  /** Forgets an exchange that is settled. Later answers are ignored. */
+  forget({ id }: Exchange): void {
+    this.#exchanges.delete(id)
+    if (this.isBusy) return
+    this.#socket.unref()
+    if (!this.isOpen) this.#socket.end()
+  }
+
+  /** Takes no further exchanges, and ends the connection when all have answers. */
+  end(): void {
+    this.isOpen = false
+    if (!this.isBusy) this.#socket.end()
+  }
+
+  /** Closes the connection. @param failure the error of each exchange without answers */
+  destroy(failure: (exchange: Exchange) => NoAnswerError): void {
+    this.isOpen = false
+    this.#reader.pause()
+    this.#socket.destroy()
+    for (const exchange of this.#exchanges.values()) exchange.fail(failure(exchange))
+  }
+
+  /** Call it every `tickMs`. */
+  tick(): void {
+    this.silentTicks++
+    if (this.silentTicks === (this.isBusy ? busyPingTicks : idlePingTicks))
+      this.#socket.write(packFrame(frameKinds.ping))
+    else if (this.silentTicks >= lostTicks && !this.isBusy) this.#socket.destroy()
+  }
+
+  #read(piece: Buffer): void {
+    this.silentTicks = 0
+    this.#reader.push(piece)
+  }
+
+  #onHead({ kind, id, bytes }: FrameHead): boolean {
+    const isAnswer = kind === frameKinds.answers || kind === frameKinds.rejection
+    if (kind === frameKinds.drain) this.end()
+    else if (!isAnswer && kind !== frameKinds.pong)
+      this.destroy(exchange => foreignAnswer(this.#url, undefined, exchange))
+    else if (bytes > maxAnswerBytes) this.destroy(exchange => tooLongAnswer(this.#url, exchange))
+    return isAnswer && this.#exchanges.has(id)
+  }
+
+  #onFrame({ kind, id }: FrameHead, body: Buffer): void {
+    const exchange = this.#exchanges.get(id)
+    // It was given up while its answers arrived.
+    if (!exchange) return
+    const isRejection = kind === frameKinds.rejection
+    const status = isRejection ? statusIn(body) : Number.NaN
+    const answers = isRejection ? null : unpackAnswers(body)
+    if (status) exchange.fail(new CoreRejected(this.#url, status, '', exchange.sentAtMs))
+    else if (answers) exchange.succeed(answers)
+    else exchange.fail(foreignAnswer(this.#url, undefined, exchange))
+  }
+}
+
+/** The HTTP status of a rejection. Nothing else of it is used, because a server may echo the token. */
+function statusIn(body: Buffer): number {
+  try {
+    return Number((JSON.parse(body.toString()) as { status?: unknown }).status)
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** Null if the body is not the responses to a batch. */
+function unpackAnswers(body: Uint8Array): unknown[] | null {
+  try {
+    const answers = unpackBatch(body)
+    return Array.isArray(answers) ? answers : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * What a connection carries that was opened for batches of calls: frames of a kind, an ID, and a body. A batch has the ID of its
+ * answers, which come in any order (docs/decisions/0046).
+ */
+const headBytes = 9
+/** Capacity of the first buffer of a body that arrives in several pieces. */
+const firstBytes = 4096
+
+/**
+ * `batch`: calls, from a client. `answers`: the responses to a batch. `rejection`: the reason that a batch was not begun.
+ * `ping`, answered by `pong`: whether the other side still answers. `drain`: core answers what it received, and wants no more.
+ */
+export const frameKinds = { batch: 1, answers: 2, rejection: 3, ping: 4, pong: 5, drain: 6 } as const
+export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds]
+
+/** `bytes`: of the body. */
+export type FrameHead = { kind: number; id: number; bytes: number }
+
+const empty: Buffer = Buffer.alloc(0)
+
+export function packFrame(kind: FrameKind, id = 0, body: Uint8Array = empty): Buffer {
+  const frame = Buffer.allocUnsafe(headBytes + body.length)
+  frame[0] = kind
+  frame.writeUInt32BE(id, 1)
+  frame.writeUInt32BE(body.length, 5)
+  frame.set(body, headBytes)
+  return frame
+}
+
+type FrameHandler = {
+  /** Called before the body is read. False skips the body. */
+  onHead(head: FrameHead): boolean
+  /** Called before memory is taken for the body, with all that it will take. False skips the rest of the body. */
+  onGrowth?(bytes: number): boolean
+  onFrame(head: FrameHead, body: Buffer): void
+}
+
+/**
+ * Splits what arrives into frames. A body that arrives in several pieces is copied into one buffer, which grows with it: neither a
+ * length that is only announced nor tiny pieces take memory.
+ */
+export class FrameReader {
+  readonly #handler: FrameHandler
+  /** The part of a head that has arrived. */
+  readonly #partialHead = Buffer.alloc(headBytes)
+  #partialHeadBytes = 0
+  #head: FrameHead | null = null
+  #body = empty
+  #bodyBytes = 0
+  #isSkipping = false
+  #isPaused = false
+  #rest = empty
+  /** How many frames have arrived, skipped ones included. */
+  frames = 0
+
+  constructor(handler: FrameHandler) {
+    this.#handler = handler
+  }
+
+  /** Whether a frame has arrived in part. */
+  get isInFrame(): boolean {
+    return this.#head !== null || this.#partialHeadBytes > 0
+  }
+
+  /** Call it again only after `resume`, if this reader was paused meanwhile. */
+  push(piece: Buffer): void {
+    let at = 0
+    while (at < piece.length && !this.#isPaused) at = this.#head ? this.#readBody(piece, at) : this.#readHead(piece, at)
+    if (at < piece.length) this.#rest = piece.subarray(at)
+  }
+
+  /** Keeps what arrives until `resume`. */
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  /** Returns whether all that was kept has been read. If not, it is paused again. */
+  resume(): boolean {
+    this.#isPaused = false
+    const rest = this.#rest
+    this.#rest = empty
+    this.push(rest)
+    return !this.#isPaused
+  }
+
+  /** Drops the body that is arriving. */
+  skipBody(): void {
+    this.#isSkipping = true
+    this.#body = empty
+  }
+
+  #readHead(piece: Buffer, at: number): number {
+    const end = Math.min(piece.length, at + headBytes - this.#partialHeadBytes)
+    if (end - at === headBytes) this.#begin(piece, at)
+    else {
+      piece.copy(this.#partialHead, this.#partialHeadBytes, at, end)
+      this.#partialHeadBytes += end - at
+      if (this.#partialHeadBytes === headBytes) this.#begin(this.#partialHead, 0)
+    }
+    return end
+  }
+
+  #begin(bytes: Buffer, at: number): void {
+    const head = { kind: bytes[at]!, id: bytes.readUInt32BE(at + 1), bytes: bytes.readUInt32BE(at + 5) }
+    this.#partialHeadBytes = 0
+    this.#head = head
+    this.#isSkipping = !this.#handler.onHead(head)
+    if (head.bytes === 0) this.#end(head)
+  }
+
+  #readBody(piece: Buffer, at: number): number {
+    const head = this.#head!
+    const end = Math.min(piece.length, at + head.bytes - this.#bodyBytes)
+    if (!this.#isSkipping) this.#append(head, piece.subarray(at, end))
+    this.#bodyBytes += end - at
+    if (this.#bodyBytes === head.bytes) this.#end(head)
+    return end
+  }
+
+  #append(head: FrameHead, piece: Buffer): void {
+    const needed = this.#bodyBytes + piece.length
+    if (needed > this.#body.length) {
+      const capacity = Math.min(head.bytes, Math.max(needed, 2 * this.#body.length, firstBytes))
+      if (this.#handler.onGrowth?.(capacity) === false) {
+        this.skipBody()
+        return
+      }
+      // A body that arrives in one piece is not copied.
+      const larger = piece.length === capacity ? piece : Buffer.allocUnsafeSlow(capacity)
+      this.#body.copy(larger, 0, 0, this.#bodyBytes)
+      this.#body = larger
+    }
+    if (this.#body !== piece) piece.copy(this.#body, this.#bodyBytes)
+  }
+
+  #end(head: FrameHead): void {
+    const body = this.#body
+    const isSkipped = this.#isSkipping
+    this.#head = null
+    this.#body = empty
+    this.#bodyBytes = 0
+    this.#isSkipping = false
+    this.frames++
+    if (!isSkipped) this.#handler.onFrame(head, body)
+  }
+}

@@ -1,0 +1,160 @@
+import type { Socket } from 'node:net'
+import { TRPCError } from '@trpc/server'
+import type { BodyShare } from '@workspace-wallet/runtime'
+import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
+import type { CallerToken } from '../trpc/service-token.ts'
+import { bodyLimits } from './body-limits.ts'
+import { type CallBodies, noMemory, tooManyBytes } from './call-bodies.ts'
+
+/** Batches of one connection that may be in progress. Further ones are not read until some have answers. */
+const batchLimit = 128
+/** A longer frame is not a batch. */
+const longestFrameBytes = 16 * 1024 * 1024
+/** How many ticks a frame may take to arrive. */
+const arrivalTicks = 10
+/** After this many ticks without a byte, core ends the connection. Clients ping more often. */
+const idleTicks = 60
+/** How many ticks a client may take to end a connection that core wants to end. */
+const endTicks = 15
+
+type LinkOptions = {
+  token: CallerToken
+  bodies: CallBodies
+  /** Answers a batch. What it throws rejects the batch. */
+  answer: (body: Buffer) => Promise<Buffer>
+  /** The rejection that a client gets. */
+  rejectionOf: (cause: unknown) => Buffer
+}
+
+/** A connection that carries batches of one caller. Answers are sent in the order in which they are ready. */
+export class CallLink {
+  readonly #socket: Socket
+  readonly #options: LinkOptions
+  readonly #reader = new FrameReader({
+    onHead: head => this.#onHead(head),
+    onGrowth: bytes => this.#options.bodies.resize(this.#arriving!, bytes),
+    onFrame: (head, body) => this.#onFrame(head, body),
+  })
+  #arriving: BodyShare | undefined
+  #inProgress = 0
+  #isPaused = false
+  #isDraining = false
+  /** Whether the client sends no more. */
+  #hasEnded = false
+  #framesAtTick = 0
+  #ticksInFrame = 0
+  #silentTicks = 0
+
+  /** @param head what has arrived after the request that opened the connection */
+  constructor(socket: Socket, head: Buffer, options: LinkOptions) {
+    this.#socket = socket
+    this.#options = options
+    socket.on('drain', () => this.#adjustReading())
+    socket.on('end', () => {
+      this.#hasEnded = true
+      this.#endIfDone()
+    })
+    socket.on('close', () => {
+      if (this.#arriving) options.bodies.release(this.#arriving)
+      this.#arriving = undefined
+    })
+    if (head.length > 0) this.#read(head)
+    socket.on('data', piece => this.#read(piece))
+  }
+
+  /** Asks the client to send no more. It ends the connection when it has all answers. */
+  drain(): void {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#send(packFrame(frameKinds.drain))
+  }
+
+  destroy(): void {
+    this.#reader.pause()
+    this.#socket.destroy()
+  }
+
+  /** Call it every second. Ticks are counted, not time: if this process stalls, its clients are not blamed for it. */
+  tick(): void {
+    const isSameFrame = this.#reader.isInFrame && this.#reader.frames === this.#framesAtTick
+    this.#framesAtTick = this.#reader.frames
+    this.#ticksInFrame = isSameFrame && !this.#isPaused ? this.#ticksInFrame + 1 : 0
+    this.#silentTicks = this.#inProgress > 0 ? 0 : this.#silentTicks + 1
+    if (this.#ticksInFrame > arrivalTicks || this.#silentTicks > idleTicks + endTicks) this.destroy()
+    else if (this.#silentTicks > idleTicks) this.drain()
+  }
+
+  #read(piece: Buffer): void {
+    this.#silentTicks = 0
+    this.#reader.push(piece)
+  }
+
+  #onHead({ kind, id, bytes }: FrameHead): boolean {
+    const { token, bodies } = this.#options
+    const limits = bodyLimits[token.role]
+    if (kind === frameKinds.ping && bytes === 0) this.#send(packFrame(frameKinds.pong, id))
+    else if (kind !== frameKinds.batch || bytes > longestFrameBytes) this.destroy()
+    else if (bytes > limits.bytes) this.#reject(id, tooManyBytes(limits.bytes))
+    else {
+      this.#arriving = bodies.begin(token, () => {
+        this.#arriving = undefined
+        this.#reader.skipBody()
+        this.#reject(id, noMemory())
+      })
+      return true
+    }
+    return false
+  }
+
+  #onFrame({ id }: FrameHead, bytes: Buffer): void {
+    const share = this.#arriving!
+    this.#arriving = undefined
+    this.#inProgress++
+    this.#adjustReading()
+    void this.#answer(id, share, bytes).finally(() => {
+      this.#inProgress--
+      this.#adjustReading()
+      this.#endIfDone()
+    })
+  }
+
+  async #answer(id: number, share: BodyShare, bytes: Buffer): Promise<void> {
+    const { token, bodies, answer } = this.#options
+    try {
+      await bodies.admit(share, token, bytes)
+      // Nobody waits for what was not begun.
+      if (this.#socket.destroyed) return
+      this.#send(packFrame(frameKinds.answers, id, await answer(bytes)))
+    } catch (cause) {
+      this.#reject(id, cause)
+    } finally {
+      bodies.release(share)
+    }
+  }
+
+  #reject(id: number, cause: unknown): void {
+    this.#send(packFrame(frameKinds.rejection, id, this.#options.rejectionOf(cause)))
+    // A caller that may no longer call at all.
+    if (cause instanceof TRPCError && cause.code === 'UNAUTHORIZED') this.drain()
+  }
+
+  #send(frame: Buffer): void {
+    if (!this.#socket.writable) return
+    if (!this.#socket.write(frame)) this.#adjustReading()
+  }
+
+  /** Reads no further batches while enough are in progress, or while the client does not read its answers. */
+  #adjustReading(): void {
+    const mustPause = this.#inProgress >= batchLimit || this.#socket.writableNeedDrain
+    if (mustPause === this.#isPaused) return
+    this.#isPaused = mustPause
+    if (mustPause) {
+      this.#socket.pause()
+      this.#reader.pause()
+    } else if (this.#reader.resume()) this.#socket.resume()
+  }
+
+  #endIfDone(): void {
+    if (this.#hasEnded && this.#inProgress === 0) this.#socket.end()
+  }
+}

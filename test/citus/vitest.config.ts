@@ -1,0 +1,16 @@
+import { defineConfig, mergeConfig } from 'vitest/config'
+import base from '../../vitest.config.ts'
+import { testFiles } from '../setup/projects.ts'
+
+/**
+ * `CITUS_URL=… npm run test:citus` runs the tests of `buckets` in buckets of a Citus cluster: docs/scale.md. Each file has a database of
+ * its own there.
+ */
+const env = { TEST_SCHEMA: 'bucket_1', PGOPTIONS: '-c search_path=bucket_1,pg_temp' }
+
+const { projects: _, ...test } = base.test!
+
+export default mergeConfig(
+  defineConfig({ test }),
+  defineConfig({ test: { include: testFiles().buckets, globalSetup: ['test/setup/global.ts'], env, maxWorkers: 1 } }),
+)

@@ -1,0 +1,134 @@
+/**
+ * What a transfer costs if the workspaces are spread over several places: core's posting, run in this process, with 1, 2, 4 and 8
+ * databases of one server, each of which gets as many transfers. One machine has no more transfers per second with more places; what
+ * shows that more machines would is the CPU time of a transfer, which must not grow with their number.
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import { uuidFromId } from '@workspace-wallet/contract'
+import { createLog } from '@workspace-wallet/runtime'
+import { table } from '../../../cli/admin/table.ts'
+import { query } from '../../../cli/processes/database.ts'
+import { sayWithin } from '../../../cli/processes/say.ts'
+import { openCore } from '../../../services/core/src/compose.ts'
+import { coreSchema } from '../../../services/core/src/config.ts'
+import type { Core } from '../../../services/core/src/trpc/context.ts'
+import { noCpuTimes, readCpuTimes } from '../measure/cpu.ts'
+import type { Findings } from '../measure/report.ts'
+import { inRounds, ratiosOf } from '../measure/rounds.ts'
+import type { Settings } from '../measure/settings.ts'
+import { spreadOf, textOfSpread } from '../measure/spread.ts'
+import { checkpoint, makeSigner, type Signer, type Testbed } from '../testbed/testbed.ts'
+import { postingOf } from './posting.ts'
+
+const say = sayWithin('places')
+const counts = [1, 2, 4, 8] as const
+const batchSize = 20
+const walletsEach = 20
+/** What core does without transfers, such as its polls, is measured for so long, and left out. */
+const idleMs = 2_000
+
+/** The databases are copies of one, so each has the same workspace: this part calls the ledgers of the places directly. */
+type Places = { urls: string[]; signer: Signer }
+
+/** CPU time of a transfer in core and in PostgreSQL, in microseconds. */
+type Sample = { core: number; postgres: number }
+
+export async function measurePlaces(testbed: Testbed, settings: Settings): Promise<Findings> {
+  if (readCpuTimes({ postgres: testbed.postgres.pid }) === null)
+    return { ratios: {}, figures: {}, missing: { cpu_8_places_vs_1: noCpuTimes } }
+  const places = await makePlaces(testbed)
+  await checkpoint(testbed)
+  const runs = counts.map(count => [`${count}`, () => measure(testbed, places, count, settings)] as const)
+  const samples = await inRounds(Object.fromEntries(runs), settings.rounds, say)
+  const totals = counts.map(count => samples[count]!.map(({ core, postgres }) => core + postgres))
+  const rows = counts.map((count, index) => [
+    String(count),
+    textOfSpread(spreadOf(samples[count]!.map(({ core }) => core))),
+    textOfSpread(spreadOf(samples[count]!.map(({ postgres }) => postgres))),
+    textOfSpread(spreadOf(ratiosOf(totals[index]!, totals[0]!))),
+  ])
+  return {
+    ratios: { cpu_8_places_vs_1: ratiosOf(totals.at(-1)!, totals[0]!) },
+    figures: { places: samples },
+    tables: [table(['places', 'CPU µs of core per transfer', 'of PostgreSQL', 'both, over one place'], rows)],
+  }
+}
+
+async function makePlaces(testbed: Testbed): Promise<Places> {
+  say(`creating ${counts.at(-1)} databases`)
+  const first = await testbed.createDatabase('bench_place_0')
+  const service = await testbed.startService(first)
+  const signer = await makeSigner(service.admin, walletsEach)
+  await service.gateway.stop()
+  await service.core.stop()
+  const urls = [first.serviceUrl]
+  for (let place = 1; place < counts.at(-1)!; place++) {
+    const name = `bench_place_${place}`
+    await query(testbed.postgres.url('postgres'), `create database ${name} template ${first.name}`)
+    urls.push(Object.assign(new URL(first.serviceUrl), { pathname: `/${name}` }).href)
+  }
+  return { urls, signer }
+}
+
+async function measure(
+  testbed: Testbed,
+  { urls, signer }: Places,
+  count: number,
+  { postingBatches }: Settings,
+): Promise<Sample> {
+  const core = await openCore(configOf(testbed, urls.slice(0, count)), createLog('bench', 'warn').log, never.signal)
+  const { all } = core.places
+  const postAll = (batches: number) => Promise.all(all.map(place => postBatches(place, signer, batches)))
+  await postAll(postingBatches)
+  const idle = await used(testbed, () => setTimeout(idleMs))
+  const posting = await used(testbed, () => postAll(postingBatches * 5))
+  await core.close()
+  const transfers = count * postingBatches * 5 * batchSize
+  const cost = (name: 'core' | 'postgres') => (posting[name] - (idle[name] * posting.ms) / idle.ms) / transfers
+  return { core: cost('core'), postgres: cost('postgres') }
+}
+
+const never = new AbortController()
+
+/** The CPU times of core and PostgreSQL during some work, in microseconds, and its duration. */
+async function used({ postgres }: Testbed, work: () => Promise<unknown>) {
+  const read = () => ({
+    ...process.cpuUsage(),
+    postgres: readCpuTimes({ postgres: postgres.pid })!.postgres!,
+    ms: performance.now(),
+  })
+  const before = read()
+  await work()
+  const after = read()
+  return {
+    core: after.user + after.system - before.user - before.system,
+    postgres: after.postgres - before.postgres,
+    ms: after.ms - before.ms,
+  }
+}
+
+/** Each batch in turn, from one wallet to the next. */
+async function postBatches({ shards }: Core, { workspaceId, wallets }: Signer, batches: number): Promise<void> {
+  const workspace = uuidFromId('workspace', workspaceId)!
+  const ids = wallets.map(id => uuidFromId('wallet', id)!)
+  for (let batch = 0; batch < batches; batch++)
+    await Promise.all(
+      Array.from({ length: batchSize }, (_, at) =>
+        shards.post(postingOf(workspace, ids[at % ids.length]!, ids[(at + 1) % ids.length]!)),
+      ),
+    )
+}
+
+function configOf({ keyEncryptionKeys, ledgerChainKey }: Testbed, [first, ...others]: string[]) {
+  return coreSchema.parse({
+    DATABASE_URL: first,
+    DATABASE_URLS: others.join(' '),
+    KEY_ENCRYPTION_KEYS: keyEncryptionKeys,
+    LEDGER_CHAIN_KEY: ledgerChainKey,
+    LEDGER_SHARDS: '1',
+    RECEIPT_KEYS: `r1:${randomBytes(32).toString('base64')}`,
+    SERVICE_TOKENS: `bench:admin:${'x'.repeat(32)}`,
+    VERIFY_EVERY_MINUTES: '0',
+  })
+}
