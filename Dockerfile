@@ -89,6 +89,8 @@ CMD ["node", "gateway/src/main.ts"]
 FROM base AS tools
 COPY --from=tools-dependencies /app/node_modules node_modules
 COPY --chmod=755 gateway gateway
+# How a database is reached. Whoever moves a workspace copies its rows.
+COPY --chmod=755 services/core services/core
 COPY --chmod=755 cli cli
 COPY --chmod=755 deploy deploy
 ENTRYPOINT ["node"]

@@ -94,7 +94,7 @@ test('every administrative action is recorded with actor, target, and the state 
 test('every procedure that changes something is tested here or named as an exception', async () => {
   const mutations = (await findProcedures()).filter(({ type }) => type === 'mutation').map(({ path }) => path)
   // Not administrative: uploads for a verification, which removes them; transfers and holds of clients, whose rows and
-  // events name the actor; what gateways and couriers report.
+  // events name the actor; what gateways and couriers report. Tested in moves.test.ts, with two places: moves.
   const others = [
     'ledger.uploadCheckpoint',
     'transfers.create',
@@ -107,6 +107,10 @@ test('every procedure that changes something is tested here or named as an excep
     'instances.leave',
     'instances.report',
     'refusals.report',
+    'moves.begin',
+    'moves.stop',
+    'moves.arrive',
+    'moves.cancel',
   ]
   expect(mutations.filter(path => !others.includes(path)).sort()).toEqual([
     'apiKeys.create',

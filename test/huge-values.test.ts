@@ -58,6 +58,10 @@ async function fillTables(): Promise<void> {
      values (gen_random_uuid(), 0, 0, '', 0, '', '', '')`,
   )
   await asService(
+    `insert into workspace_move (workspace_id, generation, state, from_place, to_place, at, access_revision, revision, mac)
+     values (gen_random_uuid(), 1, 'LEFT', 0, 1, now(), 0, 1, ${garbage})`,
+  )
+  await asService(
     `insert into instance (id, kind, name, host, version, started_at, waiting, unhealthy_cores)
      values (gen_random_uuid(), 'core', 'core', 'h', '1', now(), 0, 0)`,
   )

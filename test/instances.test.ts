@@ -100,7 +100,11 @@ test.each(['core', 'gateway', 'courier'])(
     const killed = await start()
     const { instanceId: lost } = await appeared()
     await killed.kill('SIGKILL')
-    await setBack(lost, '31 seconds')
+    await until('it is not seen any more', async () => {
+      // Core may still write the last report.
+      await setBack(lost, '31 seconds')
+      return !(await named(lost))!.isRunning
+    })
     expect(await named(lost)).toMatchObject({ kind, isRunning: false })
     await setBack(lost, '1 hour')
     await until('it is no longer listed', async () => !(await named(lost)))

@@ -357,8 +357,11 @@ test(
     await expect(system.admin.members.add.mutate({ workspaceId, userId: 'x' })).rejects.toMatchObject({
       data: { appError: { code: 'S002' } },
     })
+    await until('it may arrive', async () => {
+      const { now, move } = await system.admin.moves.find.query({ workspaceId })
+      return now >= move!.mayArriveAt!
+    })
     // Nothing was copied.
-    await sleep(4_000)
     await expect(system.admin.moves.arrive.mutate({ workspaceId })).rejects.toThrow(
       'these tables differ: workspace, ledger',
     )

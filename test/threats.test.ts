@@ -32,6 +32,7 @@ test('the page has a section for each threat', () => {
     'Path confusion',
     'Stolen dump',
     'Insider with database access',
+    'A hostile place',
     'Clock attacks',
     'Confused deputy',
     'Server-side request forgery by webhooks',
