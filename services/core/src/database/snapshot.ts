@@ -95,14 +95,17 @@ export class Snapshot {
     return this.#hidden
   }
 
-  /** Leaves out all rows of these workspaces from now on: UUIDs. */
+  /** From now on, the tables that statements name as `{here}` lack the rows of these workspaces: UUIDs. */
   hide(workspaceIds: readonly string[]): void {
     this.#hidden = new Set(workspaceIds)
   }
 
-  /** @param sql names the schema of the tables as `{schema}` */
+  /**
+   * @param sql names the tables of the service as `{schema}.name`, with all rows, or as `{here}.name`, without those of hidden
+   * workspaces
+   */
   async rows(sql: string, values: unknown[] = []): Promise<TextRow[]> {
-    const text = inSchema(withoutWorkspaces(sql, this.#hidden), this.schema)
+    const text = inSchema(rowsHere(sql, this.#hidden), this.schema)
     const query: QueryArrayConfig = { text, values, rowMode: 'array', types: asText }
     const result: QueryArrayResult<TextRow> = await this.#client.query(query)
     return result.rows
@@ -133,25 +136,30 @@ export class Snapshot {
   }
 }
 
-const tablesOfWorkspaces =
-  'api_key|audit|audit_head|hold|journal|ledger|member|spending_limit|transfer|verified_ledger|wallet|webhook|workspace'
-/** What can follow a table that has no alias. */
-const keywords =
-  'cross|except|full|group|having|inner|intersect|join|left|limit|offset|on|order|right|union|using|where'
-// Not in a literal, as that of `to_regclass`.
-const tableReference = new RegExp(
-  `(?<!')\\{schema\\}\\.(${tablesOfWorkspaces})\\b(?!_)(?=(\\s+(?!(?:${keywords})\\b)\\w+)?)`,
-  'g',
-)
+/** The tables that have rows of workspaces, by the column that names the workspace. Other tables are of the place. */
+const workspaceColumns: Readonly<Record<string, string>> = {
+  api_key: 'workspace_id',
+  audit: 'workspace_id',
+  audit_head: 'workspace_id',
+  hold: 'workspace_id',
+  journal: 'workspace_id',
+  ledger: 'workspace_id',
+  member: 'workspace_id',
+  spending_limit: 'workspace_id',
+  transfer: 'workspace_id',
+  verified_ledger: 'workspace_id',
+  wallet: 'workspace_id',
+  webhook: 'workspace_id',
+  workspace: 'id',
+}
 
-/** SQL in which each table lacks the rows of some workspaces. */
-export function withoutWorkspaces(sql: string, hidden: ReadonlySet<string>): string {
-  if (hidden.size === 0) return sql
+/** SQL with tables in place of `{here}.name`: without the rows of hidden workspaces. */
+export function rowsHere(sql: string, hidden: ReadonlySet<string>): string {
   const ids = [...hidden].map(id => `'${id}'`).join(', ')
-  return sql.replaceAll(tableReference, (_, table: string, alias?: string) => {
-    const column = table === 'workspace' ? 'id' : 'workspace_id'
-    const rows = `(select * from {schema}.${table} of_all where of_all.${column} is null or of_all.${column} not in (${ids}))`
-    return alias ? rows : `${rows} ${table}`
+  return sql.replaceAll(/\{here\}\.(\w+)/g, (_, table: string) => {
+    const column = workspaceColumns[table]
+    if (hidden.size === 0 || column === undefined) return `{schema}.${table}`
+    return `(select * from {schema}.${table} where ${column} is null or ${column} not in (${ids}))`
   })
 }
 

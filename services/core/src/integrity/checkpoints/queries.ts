@@ -32,7 +32,7 @@ export async function* headsInOrder(
 ): AsyncGenerator<CheckpointWallet[]> {
   const sql = `
     select workspace_id, id, sequence, encode(head, 'hex'), revision
-    from {schema}.wallet where $1::uuid is null or workspace_id = $1
+    from {here}.wallet where $1::uuid is null or workspace_id = $1
     order by workspace_id, id`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, walletId, sequence, head, revision]) => ({
@@ -54,13 +54,13 @@ export async function* signedRows(
 ): AsyncGenerator<CheckpointRow[]> {
   const sql = `
     select kind, workspace_id, id, revision from (
-      select 'workspace' as kind, id as workspace_id, '' as id, revision from {schema}.workspace
-      union all select 'ledger', workspace_id, '', revision from {schema}.ledger
-      union all select 'hold', workspace_id, id::text, revision from {schema}.hold
-      union all select 'limit', workspace_id, subject || ' ' || currency, revision from {schema}.spending_limit
-      union all select 'member', workspace_id, user_id, revision from {schema}.member
-      union all select 'key', workspace_id, id::text, revision from {schema}.api_key
-      union all select 'webhook', workspace_id, id::text, revision from {schema}.webhook) rows
+      select 'workspace' as kind, id as workspace_id, '' as id, revision from {here}.workspace
+      union all select 'ledger', workspace_id, '', revision from {here}.ledger
+      union all select 'hold', workspace_id, id::text, revision from {here}.hold
+      union all select 'limit', workspace_id, subject || ' ' || currency, revision from {here}.spending_limit
+      union all select 'member', workspace_id, user_id, revision from {here}.member
+      union all select 'key', workspace_id, id::text, revision from {here}.api_key
+      union all select 'webhook', workspace_id, id::text, revision from {here}.webhook) rows
     where $1::uuid is null or workspace_id = $1`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([kind, workspaceId, id, revision]) => ({
@@ -78,7 +78,7 @@ export async function* logEnds(
 ): AsyncGenerator<CheckpointLog[]> {
   const sql = `
     select workspace_id, position, encode(journal_head, 'hex')
-    from {schema}.ledger where position > 0 and ($1::uuid is null or workspace_id = $1)`
+    from {here}.ledger where position > 0 and ($1::uuid is null or workspace_id = $1)`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, position, head]) => ({
       workspaceId: idFromUuid('workspace', workspaceId as Uuid<'workspace'>),
@@ -94,7 +94,7 @@ export async function* auditHeads(
 ): AsyncGenerator<CheckpointAudit[]> {
   const sql = `
     select nullif(workspace_id, '00000000-0000-0000-0000-000000000000'), position, encode(mac, 'hex')
-    from {schema}.audit_head where position > 0 and ($1::uuid is null or workspace_id = $1)`
+    from {here}.audit_head where position > 0 and ($1::uuid is null or workspace_id = $1)`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     yield rows.map(([workspaceId, position, head]) => ({
       workspaceId: workspaceId! && idFromUuid('workspace', workspaceId as Uuid<'workspace'>),
@@ -109,14 +109,14 @@ export async function revisionsNow(snapshot: Snapshot, rows: readonly Checkpoint
     `select coalesce(w.revision, l.revision, h.revision, s.revision, m.revision, k.revision, hook.revision)
      from unnest($1::text[], $2::uuid[], $3::text[], $4::uuid[])
        with ordinality as listed (kind, workspace_id, name, id, place)
-     left join {schema}.workspace w on kind = 'workspace' and w.id = listed.workspace_id
-     left join {schema}.ledger l on kind = 'ledger' and l.workspace_id = listed.workspace_id
-     left join {schema}.hold h on kind = 'hold' and h.workspace_id = listed.workspace_id and h.id = listed.id
-     left join {schema}.spending_limit s on kind = 'limit' and s.workspace_id = listed.workspace_id
+     left join {here}.workspace w on kind = 'workspace' and w.id = listed.workspace_id
+     left join {here}.ledger l on kind = 'ledger' and l.workspace_id = listed.workspace_id
+     left join {here}.hold h on kind = 'hold' and h.workspace_id = listed.workspace_id and h.id = listed.id
+     left join {here}.spending_limit s on kind = 'limit' and s.workspace_id = listed.workspace_id
        and s.subject = split_part(listed.name, ' ', 1) and s.currency = split_part(listed.name, ' ', 2)
-     left join {schema}.member m on kind = 'member' and m.workspace_id = listed.workspace_id and m.user_id = listed.name
-     left join {schema}.api_key k on kind = 'key' and k.id = listed.id
-     left join {schema}.webhook hook on kind = 'webhook' and hook.id = listed.id
+     left join {here}.member m on kind = 'member' and m.workspace_id = listed.workspace_id and m.user_id = listed.name
+     left join {here}.api_key k on kind = 'key' and k.id = listed.id
+     left join {here}.webhook hook on kind = 'webhook' and hook.id = listed.id
      order by place`,
     [
       rows.map(row => row.kind),
@@ -139,9 +139,9 @@ export async function logsNow(
   const found = await snapshot.rows(
     `select l.workspace_id, l.position, coalesce(encode(last.mac, 'hex'), '')
      from unnest($1::uuid[], $2::bigint[]) with ordinality as listed (workspace_id, position, place)
-     left join {schema}.ledger l on l.workspace_id = listed.workspace_id
+     left join {here}.ledger l on l.workspace_id = listed.workspace_id
      left join lateral (
-       select mac from {schema}.journal j
+       select mac from {here}.journal j
        where j.workspace_id = listed.workspace_id and j.position <= listed.position
        order by j.position desc limit 1) last on true
      order by place`,
@@ -158,9 +158,9 @@ export async function actionMacs(snapshot: Snapshot, audits: readonly Checkpoint
     `select encode(action.mac, 'hex')
      from unnest($1::uuid[], $2::bigint[]) with ordinality as listed (workspace_id, position, place)
      left join lateral (
-       select mac from {schema}.audit a where a.workspace_id = listed.workspace_id and a.position = listed.position
+       select mac from {here}.audit a where a.workspace_id = listed.workspace_id and a.position = listed.position
        union all
-       select mac from {schema}.audit a
+       select mac from {here}.audit a
        where listed.workspace_id is null and a.workspace_id is null and a.position = listed.position
        limit 1) action on true
      order by place`,

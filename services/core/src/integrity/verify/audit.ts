@@ -17,8 +17,8 @@ const readAuditRow = arrayReader(storedAuditColumns, ['id', ...Object.keys(store
 function auditSql(extent: Extent): string {
   const actions =
     extent === 'WHOLE'
-      ? '{schema}.audit'
-      : `(select * from {schema}.audit where action not in ${fundingActions} union all select * from ${fundingOf(extent)} funding)`
+      ? '{here}.audit'
+      : `(select * from {here}.audit where action not in ${fundingActions} union all select * from ${fundingOf(extent)} funding)`
   return `
     select a.id, ${selectColumns(storedAuditColumns, 'a')}
     from ${actions} a where $1::uuid is null or a.workspace_id = $1

@@ -24,7 +24,7 @@ type Action = { action: AuditAction; target: string; after: State }
 type AuditedRows = {
   rule: LedgerRule
   actions: readonly AuditAction[]
-  /** SQL: the public ID of the row that an action in `{schema}.audit` is about. */
+  /** SQL: the public ID of the row that an action in `{here}.audit` is about. */
   idInAudit: string
   /** Workspace, ID and the columns that `stored` reads, in the order of workspace and ID. */
   sql: string
@@ -64,7 +64,7 @@ function rowsOf<Of extends Columns>({ table, columns, ...given }: RowsWithColumn
     ...given,
     sql: `
       select ${workspace}, ${id}, ${selectColumns(columns, 't')}
-      from {schema}.${table} t where ${where} order by ${order}`,
+      from {here}.${table} t where ${where} order by ${order}`,
     stored: found => Object.fromEntries(Object.entries(read(found)).map(([name, value]) => [name, inAudit(value)])),
   }
 }
@@ -85,7 +85,7 @@ const workspaces: AuditedRows = {
   idInAudit: 'target',
   sql: `
     select w.id, w.id, w.name, w.deleted_at is null, coalesce(l.status <> 'CLOSED', w.deleted_at is null)
-    from {schema}.workspace w left join {schema}.ledger l on l.workspace_id = w.id
+    from {here}.workspace w left join {here}.ledger l on l.workspace_id = w.id
     where $1::uuid is null or w.id = $1 order by w.id`,
   publicId: id => publicId('workspace', id),
   idName: null,
@@ -106,7 +106,7 @@ const members: AuditedRows = {
   idInAudit: 'target',
   sql: `
     select workspace_id, user_id, removed_at is null
-    from {schema}.member where ${isInScope} order by workspace_id, user_id`,
+    from {here}.member where ${isInScope} order by workspace_id, user_id`,
   publicId: userId => `${userId}`,
   idName: 'userId',
   audited: ({ action }) => ({ status: action === 'member.add' ? 'member' : 'removed' }),
@@ -244,7 +244,7 @@ async function compare(audited: AuditedRows, scope: Scope): Promise<void> {
       from:
         audited.rule === 'transfer-audit'
           ? fundingOf(extent)
-          : `(select * from {schema}.audit where action not in ${fundingActions})`,
+          : `(select * from {here}.audit where action not in ${fundingActions})`,
       key: idInAudit,
       where: `action = any ($2) and ${isInScope}`,
       values: [names],

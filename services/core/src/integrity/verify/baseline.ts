@@ -57,7 +57,7 @@ async function* storedEnds(snapshot: Snapshot): AsyncGenerator<VerifiedEnd> {
   const sql = `
     select workspace_id, position, order_count, posted_at, encode(journal_head, 'hex'), audit_position,
       encode(audit_mac, 'hex'), encode(wallets, 'hex'), encode(audit, 'hex')
-    from {schema}.verified_ledger order by workspace_id`
+    from {here}.verified_ledger order by workspace_id`
   for await (const rows of snapshot.batches(sql)) for (const row of rows) yield toLedger(row)
 }
 
@@ -152,7 +152,7 @@ export async function* endsOf({
   const sql = `
     select coalesce(l.workspace_id, h.workspace_id), coalesce(l.position, 0), coalesce(l.order_count, 0), l.last_posted_at,
       coalesce(encode(l.journal_head, 'hex'), ''), coalesce(h.position, 0), coalesce(encode(h.mac, 'hex'), '')
-    from {schema}.ledger l full join {schema}.audit_head h on h.workspace_id = l.workspace_id
+    from {here}.ledger l full join {here}.audit_head h on h.workspace_id = l.workspace_id
     order by 1`
   for await (const rows of snapshot.batches(sql))
     yield rows.map(row => {

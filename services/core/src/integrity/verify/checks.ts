@@ -32,8 +32,8 @@ export function ledgerCount(
     rule,
     sql: `
       select l.workspace_id, l.${counter}, coalesce(r.found, 0)
-      from {schema}.ledger l left join (
-        select workspace_id, count(*) as found from {schema}.${table}
+      from {here}.ledger l left join (
+        select workspace_id, count(*) as found from {here}.${table}
         where ${where} and ($1::uuid is null or workspace_id = $1)
         group by workspace_id) r on r.workspace_id = l.workspace_id
       where ($1::uuid is null or l.workspace_id = $1) and l.${counter} is distinct from coalesce(r.found, 0)

@@ -16,10 +16,10 @@ export async function countRows({ snapshot, workspaceId, extent }: Scope): Promi
   const isWhole = extent === 'WHOLE'
   const [row] = await snapshot.rows(
     `select
-       (select count(*) from {schema}.workspace where $1::uuid is null or id = $1),
-       (select count(*) from {schema}.wallet where $1::uuid is null or workspace_id = $1),
+       (select count(*) from {here}.workspace where $1::uuid is null or id = $1),
+       (select count(*) from {here}.wallet where $1::uuid is null or workspace_id = $1),
        (select count(*) from ${eventsOf('transfer', extent)} t where $1::uuid is null or workspace_id = $1),
-       (select ${isWhole ? 'coalesce(sum(sequence), 0) from {schema}.wallet' : `2 * count(*) from ${eventsOf('transfer', extent)} t`} where $1::uuid is null or workspace_id = $1),
+       (select ${isWhole ? 'coalesce(sum(sequence), 0) from {here}.wallet' : `2 * count(*) from ${eventsOf('transfer', extent)} t`} where $1::uuid is null or workspace_id = $1),
        (select count(*) from ${ofHolds('hold', extent)} h where $1::uuid is null or workspace_id = $1),
        (select count(*) from ${eventsOf('journal', extent)} j where $1::uuid is null or workspace_id = $1)`,
     [workspaceId],
@@ -57,9 +57,9 @@ const ledgerOfWorkspace: Check = {
   rule: 'workspace-ledger',
   sql: `
     select n.id, w.id is not null
-    from (select id from {schema}.workspace union select workspace_id from {schema}.ledger union select workspace_id from {schema}.wallet) n
-    left join {schema}.workspace w on w.id = n.id
-    left join {schema}.ledger l on l.workspace_id = n.id
+    from (select id from {here}.workspace union select workspace_id from {here}.ledger union select workspace_id from {here}.wallet) n
+    left join {here}.workspace w on w.id = n.id
+    left join {here}.ledger l on l.workspace_id = n.id
     where ($1::uuid is null or n.id = $1) and (w.id is null or l.last_posted_at is null)
     order by n.id`,
   violation: ([workspace, exists]) => ({
@@ -76,7 +76,7 @@ const walletNumbers: Check = {
       select workspace_id, id, number, case kind
         when 'CUSTOMER' then
           lag(number, 1, 0::bigint) over (partition by workspace_id, kind order by number)::numeric + 1::numeric end as expected
-      from {schema}.wallet where $1::uuid is null or workspace_id = $1) w
+      from {here}.wallet where $1::uuid is null or workspace_id = $1) w
     where number::numeric is distinct from expected
     order by workspace_id, number`,
   violation: ([workspace, id, number, expected]) => ({
@@ -96,7 +96,7 @@ const externalWallets: Check = {
   rule: 'wallet-external',
   sql: `
     select workspace_id, currency, count(*) filter (where kind = 'EXTERNAL')
-    from {schema}.wallet where $1::uuid is null or workspace_id = $1
+    from {here}.wallet where $1::uuid is null or workspace_id = $1
     group by workspace_id, currency having count(*) filter (where kind = 'EXTERNAL') <> 1
     order by workspace_id, currency`,
   violation: ([workspace, currency, found]) => ({
@@ -129,7 +129,7 @@ const newOrderCounts: Check = {
   rule: 'ledger-order-count',
   sql: `
     select l.workspace_id, l.order_count, coalesce(v.order_count, 0) + coalesce(r.found, 0)
-    from {schema}.ledger l left join {schema}.verified_ledger v on v.workspace_id = l.workspace_id
+    from {here}.ledger l left join {here}.verified_ledger v on v.workspace_id = l.workspace_id
     left join (
       select workspace_id, count(*) as found from ${eventsOf('transfer', 'INCREMENTAL')} t where type = 'TRANSFER'
       group by workspace_id) r on r.workspace_id = l.workspace_id
@@ -144,7 +144,7 @@ const bizIds = (extent: Extent): Check => ({
   rule: 'transfer-biz-id',
   sql: `
     select workspace_id, min(id::text), biz_id, count(*)
-    from ${extent === 'WHOLE' ? '{schema}.transfer' : sameBizIds} t where biz_id is not null and ($1::uuid is null or workspace_id = $1)
+    from ${extent === 'WHOLE' ? '{here}.transfer' : sameBizIds} t where biz_id is not null and ($1::uuid is null or workspace_id = $1)
     group by workspace_id, biz_id having count(*) > 1
     order by workspace_id, biz_id`,
   violation: ([workspace, id, bizId, found]) => ({
@@ -156,14 +156,14 @@ const bizIds = (extent: Extent): Check => ({
 const sameBizIds = `(
   select same.* from (select distinct workspace_id, biz_id from ${eventsOf('transfer', 'INCREMENTAL')} t where biz_id is not null) named
   cross join lateral (
-    select * from {schema}.transfer row where row.workspace_id = named.workspace_id and row.biz_id = named.biz_id offset 0) same)`
+    select * from {here}.transfer row where row.workspace_id = named.workspace_id and row.biz_id = named.biz_id offset 0) same)`
 
 /** All reversals of the transfers that new ones reverse. */
 const sameReversals = `(
   select same.* from (
     select distinct workspace_id, reverses_id from ${eventsOf('transfer', 'INCREMENTAL')} t where reverses_id is not null) reversed
   cross join lateral (
-    select * from {schema}.transfer row
+    select * from {here}.transfer row
     where row.workspace_id = reversed.workspace_id and row.reverses_id = reversed.reverses_id offset 0) same)`
 
 const reversals = (extent: Extent): Check => ({
@@ -173,8 +173,8 @@ const reversals = (extent: Extent): Check => ({
     from (
       select *, amount + lag(reversed_total, 1, 0::numeric)
         over (partition by workspace_id, reverses_id order by position) as expected
-      from ${extent === 'WHOLE' ? '{schema}.transfer' : sameReversals} t where reverses_id is not null and ($1::uuid is null or workspace_id = $1)) r
-    left join {schema}.transfer o on o.workspace_id = r.workspace_id and o.id = r.reverses_id
+      from ${extent === 'WHOLE' ? '{here}.transfer' : sameReversals} t where reverses_id is not null and ($1::uuid is null or workspace_id = $1)) r
+    left join {here}.transfer o on o.workspace_id = r.workspace_id and o.id = r.reverses_id
       and o.position < r.position and o.type = 'TRANSFER' and r.type = 'TRANSFER' and o.reverses_id is null
       and o.currency = r.currency and o.source_wallet_id = r.target_wallet_id and o.target_wallet_id = r.source_wallet_id
     where (r.reversed_total = r.expected and r.reversed_total <= o.amount) is not true
@@ -217,7 +217,7 @@ function timesInOrder(table: 'hold' | 'wallet'): Check {
       select workspace_id, id, created_at, earlier from (
         select workspace_id, id, number, created_at,
           lag(created_at) over (partition by workspace_id order by number) as earlier
-        from {schema}.${table} where number is not null and ($1::uuid is null or workspace_id = $1)) numbered
+        from {here}.${table} where number is not null and ($1::uuid is null or workspace_id = $1)) numbered
       where created_at < earlier
       order by workspace_id, number`,
     violation: ([workspace, id, createdAt, earlier]) => ({
@@ -229,17 +229,17 @@ function timesInOrder(table: 'hold' | 'wallet'): Check {
 
 const lastActions = `
   select distinct on (workspace_id) coalesce(workspace_id, '${noWorkspace}') as id, position, mac
-  from {schema}.audit where $1::uuid is null or workspace_id = $1
+  from {here}.audit where $1::uuid is null or workspace_id = $1
   order by workspace_id, position desc`
 
 /** By one look-up for each audit. The replay has seen the actions of others, unless they are old. */
 const lastNewActions = `
   select id, last.position, last.mac
-  from (select workspace_id as id from {schema}.audit_head union select id from {schema}.workspace) known
+  from (select workspace_id as id from {here}.audit_head union select id from {here}.workspace) known
   cross join lateral (
-    select a.position, a.mac from {schema}.audit a where a.workspace_id = known.id order by a.position desc limit 1) last
+    select a.position, a.mac from {here}.audit a where a.workspace_id = known.id order by a.position desc limit 1) last
   union all (
-    select '${noWorkspace}', position, mac from {schema}.audit where workspace_id is null order by position desc limit 1)`
+    select '${noWorkspace}', position, mac from {here}.audit where workspace_id is null order by position desc limit 1)`
 
 const auditHeads = (extent: Extent): Check => ({
   rule: 'audit-head',
@@ -247,7 +247,7 @@ const auditHeads = (extent: Extent): Check => ({
     with last as (${extent === 'WHOLE' ? lastActions : lastNewActions}),
     head as (
       select workspace_id as id, position, mac
-      from {schema}.audit_head where ($1::uuid is null or workspace_id = $1) and position <> 0)
+      from {here}.audit_head where ($1::uuid is null or workspace_id = $1) and position <> 0)
     select nullif(coalesce(head.id, last.id), '${noWorkspace}'), head.position, last.position
     from head full join last on last.id = head.id
     where (head.position, head.mac) is distinct from (last.position, last.mac)

@@ -30,7 +30,7 @@ export async function* genuineActions(
   // Sorted before the JSON of an action, which may have half a megabyte, is read.
   const order = 'workspace_id, key collate "C", position'
   const sql = `
-    select ${selectActionOf('{schema}.audit')}, key
+    select ${selectActionOf('{here}.audit')}, key
     from (
       select * from (select *, ${key} as key from ${from} given where ${where} offset 0) keyed order by ${order} offset 0) a
     order by ${order.replaceAll(/^|(?<=, )/g, 'a.')}`

@@ -24,7 +24,7 @@ const numbers: Check = {
         lag(number, 1, 0::bigint) over (partition by workspace_id order by number)::numeric + 1::numeric as expected,
         lag(wallet_number, 1, 0::bigint)
           over (partition by workspace_id, wallet_id order by wallet_number)::numeric + 1::numeric as expected_of_wallet
-      from {schema}.hold where $1::uuid is null or workspace_id = $1) h
+      from {here}.hold where $1::uuid is null or workspace_id = $1) h
     where number::numeric is distinct from expected or wallet_number::numeric is distinct from expected_of_wallet
     order by workspace_id, number, wallet_number`,
   violation: ([workspace, id, number, expected, walletNumber, expectedOfWallet]) => ({
@@ -42,8 +42,8 @@ const walletCounts: Check = {
   rule: 'wallet-hold-count',
   sql: `
     select w.workspace_id, w.id, w.hold_count, coalesce(h.found, 0)
-    from {schema}.wallet w left join (
-      select workspace_id, wallet_id, count(*) as found from {schema}.hold where $1::uuid is null or workspace_id = $1
+    from {here}.wallet w left join (
+      select workspace_id, wallet_id, count(*) as found from {here}.hold where $1::uuid is null or workspace_id = $1
       group by workspace_id, wallet_id) h on h.workspace_id = w.workspace_id and h.wallet_id = w.id
     where ($1::uuid is null or w.workspace_id = $1) and w.hold_count is distinct from coalesce(h.found, 0)
     order by w.workspace_id, w.id`,
@@ -57,9 +57,9 @@ const sums: Check = {
   rule: 'hold-sum',
   sql: `
     select w.workspace_id, w.id, w.held, coalesce(h.remaining, 0), w.held_until, h.expires_at
-    from {schema}.wallet w left join (
+    from {here}.wallet w left join (
       select workspace_id, wallet_id, sum(remaining) as remaining, min(expires_at) as expires_at
-      from {schema}.hold where status = 'OPEN' and ($1::uuid is null or workspace_id = $1)
+      from {here}.hold where status = 'OPEN' and ($1::uuid is null or workspace_id = $1)
       group by workspace_id, wallet_id) h on h.workspace_id = w.workspace_id and h.wallet_id = w.id
     where ($1::uuid is null or w.workspace_id = $1) and (w.held is distinct from coalesce(h.remaining, 0)
       or (w.held_until is null) <> (h.expires_at is null) or w.held_until > h.expires_at)
@@ -73,7 +73,7 @@ const sums: Check = {
 const available: Check = {
   rule: 'wallet-held',
   sql: `
-    select workspace_id, id, held, balance from {schema}.wallet
+    select workspace_id, id, held, balance from {here}.wallet
     where kind = 'CUSTOMER' and held > balance and ($1::uuid is null or workspace_id = $1)
     order by workspace_id, id`,
   violation: ([workspace, id, held, balance]) => ({
@@ -105,7 +105,7 @@ const draws = (extent: Extent): Check => ({
     from (
       select *, lag(hold_remaining) over (partition by workspace_id, hold_id order by position) as before
       from ${ofHolds('transfer', extent)} t where hold_id is not null and ($1::uuid is null or workspace_id = $1)) d
-    left join {schema}.hold h on h.workspace_id = d.workspace_id and h.id = d.hold_id
+    left join {here}.hold h on h.workspace_id = d.workspace_id and h.id = d.hold_id
       and h.wallet_id = d.source_wallet_id and h.currency = d.currency
     where (d.created_at >= h.created_at and d.created_at < h.expires_at and d.amount <= coalesce(d.before, h.amount)
       and d.hold_remaining in (coalesce(d.before, h.amount) - d.amount, 0::numeric)) is not true

@@ -12,32 +12,32 @@ import { decimalOf, wholeOf } from './values.ts'
 const isInScope = '($1::uuid is null or workspace_id = $1)'
 
 const limitActions = {
-  from: '{schema}.audit',
+  from: '{here}.audit',
   key: 'null::text',
   where: `action in ('limit.set', 'limit.clear') and action not in ${fundingActions} and ${isInScope}`,
 }
 
 const limited = `
-  select workspace_id from {schema}.audit where action = 'limit.set' and action not in ${fundingActions}`
+  select workspace_id from {here}.audit where action = 'limit.set' and action not in ${fundingActions}`
 
 /** An incremental verification reads the days since the one on which the last verification ended. */
 const transfersSince = `(
   select transfer.* from (${limited} group by workspace_id) of_workspace
-  left join {schema}.verified_ledger verified on verified.workspace_id = of_workspace.workspace_id
+  left join {here}.verified_ledger verified on verified.workspace_id = of_workspace.workspace_id
   cross join lateral (
-    select * from {schema}.transfer row
+    select * from {here}.transfer row
     where row.workspace_id = of_workspace.workspace_id
       and row.created_at >= coalesce(date_trunc('day', verified.posted_at, 'UTC'), '-infinity') offset 0) transfer)`
 
 /** The withdrawals and transfers of all workspaces whose audit has a limit. */
 const transfersSql = (extent: Extent) => `
   select workspace_id, id, position, actor, source_wallet_id, currency, amount, created_at
-  from ${extent === 'WHOLE' ? '{schema}.transfer' : transfersSince} t
+  from ${extent === 'WHOLE' ? '{here}.transfer' : transfersSince} t
   where type is distinct from 'DEPOSIT' and ${isInScope} and workspace_id in (${limited})
   order by workspace_id, position`
 
 const rowsSql = `
-  select workspace_id, subject, currency, day, spent from {schema}.spending_limit
+  select workspace_id, subject, currency, day, spent from {here}.spending_limit
   where (per_transfer is not null or per_day is not null) and ${isInScope} order by workspace_id`
 
 /**

@@ -114,7 +114,7 @@ const fromTheBeginning = `
 
 const sinceVerified = `
   select e.*, coalesce(v.position, 0) as begins_at, coalesce(v.order_count, 0) as orders_before, v.posted_at as time_before
-  from new_event e left join {schema}.verified_ledger v on v.workspace_id = e.workspace_id`
+  from new_event e left join {here}.verified_ledger v on v.workspace_id = e.workspace_id`
 
 function messageOf(rule: string, found: string, required: string): string {
   if (rule.endsWith('-id')) return `its UUID is ${found}, expected a UUIDv7 whose last bit is ${required}`
@@ -137,12 +137,12 @@ const positions: Check = {
   rule: 'ledger-position',
   sql: `
     select l.workspace_id, l.position, greatest(t.position, j.position, 0)
-    from {schema}.ledger l
+    from {here}.ledger l
     left join lateral (
-      select t.position from {schema}.transfer t where t.workspace_id = l.workspace_id
+      select t.position from {here}.transfer t where t.workspace_id = l.workspace_id
       order by t.position desc nulls last limit 1) t on true
     left join lateral (
-      select j.position from {schema}.journal j where j.workspace_id = l.workspace_id
+      select j.position from {here}.journal j where j.workspace_id = l.workspace_id
       order by j.position desc nulls last limit 1) j on true
     where ($1::uuid is null or l.workspace_id = $1) and l.position is distinct from greatest(t.position, j.position, 0)
     order by l.workspace_id`,
@@ -154,8 +154,8 @@ const positions: Check = {
 
 /** The last journal entry of each ledger. */
 const lastEntries = `
-  {schema}.ledger l left join lateral (
-    select j.position, j.mac, j.created_at from {schema}.journal j where j.workspace_id = l.workspace_id
+  {here}.ledger l left join lateral (
+    select j.position, j.mac, j.created_at from {here}.journal j where j.workspace_id = l.workspace_id
     order by j.position desc nulls last limit 1) last on true`
 
 const journalHeads: Check = {
@@ -186,12 +186,12 @@ const walletEvents: Check = {
   rule: 'wallet-journal',
   sql: `
     select coalesce(w.workspace_id, j.workspace_id), coalesce(w.id, j.wallet_id), w.status, j.status, j.first
-    from (select * from {schema}.wallet where kind = 'CUSTOMER' and ($1::uuid is null or workspace_id = $1)) w
+    from (select * from {here}.wallet where kind = 'CUSTOMER' and ($1::uuid is null or workspace_id = $1)) w
     full join (
       select distinct on (workspace_id, wallet_id) workspace_id, wallet_id, status,
         first_value(type) over life as first, first_value(created_at) over life as created_at,
         count(*) filter (where type = 'wallet.created') over life as creations
-      from {schema}.journal where hold_id is null and ($1::uuid is null or workspace_id = $1)
+      from {here}.journal where hold_id is null and ($1::uuid is null or workspace_id = $1)
       window life as (partition by workspace_id, wallet_id order by position)
       order by workspace_id, wallet_id, position desc) j on j.workspace_id = w.workspace_id and j.wallet_id = w.id
     where (j.first = 'wallet.created' and j.creations = 1 and j.created_at = w.created_at and j.status = w.status) is not true
@@ -217,8 +217,8 @@ const newWalletEvents: Check = {
       from ${eventsOf('journal', 'INCREMENTAL')} e where hold_id is null and ($1::uuid is null or workspace_id = $1)
       window life as (partition by workspace_id, wallet_id order by position)
       order by workspace_id, wallet_id, position desc) j
-    left join {schema}.wallet w on w.workspace_id = j.workspace_id and w.id = j.wallet_id and w.kind = 'CUSTOMER'
-    left join {schema}.verified_ledger v on v.workspace_id = j.workspace_id
+    left join {here}.wallet w on w.workspace_id = j.workspace_id and w.id = j.wallet_id and w.kind = 'CUSTOMER'
+    left join {here}.verified_ledger v on v.workspace_id = j.workspace_id
     where (j.status = w.status and case when w.created_at > coalesce(v.posted_at, '-infinity')
       then j.first = 'wallet.created' and j.creations = 1 and j.created_at = w.created_at else j.creations <= 1 end) is not true
     order by 1, 2`,
@@ -229,10 +229,10 @@ const verifiedLogs: Check = {
   rule: 'verified-log',
   sql: `
     select v.workspace_id, v.position, l.position
-    from {schema}.verified_ledger v
-    left join {schema}.ledger l on l.workspace_id = v.workspace_id
+    from {here}.verified_ledger v
+    left join {here}.ledger l on l.workspace_id = v.workspace_id
     left join lateral (
-      select j.mac from {schema}.journal j where j.workspace_id = v.workspace_id and j.position <= v.position
+      select j.mac from {here}.journal j where j.workspace_id = v.workspace_id and j.position <= v.position
       order by j.position desc limit 1) last on true
     where v.workspace_id <> '${noWorkspace}' and ($1::uuid is null or v.workspace_id = $1)
       and (l.position >= v.position and l.order_count >= v.order_count and coalesce(last.mac, '') = v.journal_head) is not true
@@ -247,11 +247,11 @@ const verifiedAudits: Check = {
   rule: 'verified-audit',
   sql: `
     select nullif(v.workspace_id, '${noWorkspace}'), v.audit_position
-    from {schema}.verified_ledger v
+    from {here}.verified_ledger v
     left join lateral (
-      select mac from {schema}.audit a where a.workspace_id = v.workspace_id and a.position = v.audit_position
+      select mac from {here}.audit a where a.workspace_id = v.workspace_id and a.position = v.audit_position
       union all
-      select mac from {schema}.audit a
+      select mac from {here}.audit a
       where v.workspace_id = '${noWorkspace}' and a.workspace_id is null and a.position = v.audit_position
       limit 1) last on true
     where ($1::uuid is null or v.workspace_id = $1) and coalesce(last.mac, '') <> v.audit_mac

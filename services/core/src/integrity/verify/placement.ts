@@ -10,7 +10,7 @@ const createdIn = (place: number): Check => ({
   rule: 'workspace-place',
   sql: `
     select w.id, w.created_in
-    from {schema}.workspace w left join {schema}.workspace_move m on m.workspace_id = w.id and m.state in ('PRESENT', 'LEAVING')
+    from {here}.workspace w left join {schema}.workspace_move m on m.workspace_id = w.id and m.state in ('PRESENT', 'LEAVING')
     where ($1::uuid is null or w.id = $1) and w.created_in <> ${place} and m.workspace_id is null
     order by w.id`,
   violation: ([workspace, createdIn]) => ({

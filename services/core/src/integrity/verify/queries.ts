@@ -38,7 +38,7 @@ export async function* walletsInOrder(
 ): AsyncGenerator<WalletText[]> {
   const sql = `
     select ${selectColumns(storedWalletColumns, 'w')}, l.last_posted_at
-    from {schema}.wallet w left join {schema}.ledger l on l.workspace_id = w.workspace_id
+    from {here}.wallet w left join {here}.ledger l on l.workspace_id = w.workspace_id
     where $1::uuid is null or w.workspace_id = $1
     order by w.workspace_id, w.id`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
@@ -55,9 +55,9 @@ function entriesOf(side: 'source' | 'target', extent: Extent): string {
 
 const previousMac = `
   case when sequence > 1 and row_number() over (partition by "workspaceId", wallet order by sequence) = 1 then coalesce(
-    (select encode(p.source_mac, 'hex') from {schema}.transfer p where p.workspace_id = "workspaceId"
+    (select encode(p.source_mac, 'hex') from {here}.transfer p where p.workspace_id = "workspaceId"
       and p.source_wallet_id = wallet and p.source_sequence = sequence - 1 limit 1),
-    (select encode(p.target_mac, 'hex') from {schema}.transfer p where p.workspace_id = "workspaceId"
+    (select encode(p.target_mac, 'hex') from {here}.transfer p where p.workspace_id = "workspaceId"
       and p.target_wallet_id = wallet and p.target_sequence = sequence - 1 limit 1)) end`
 
 /** The flows in the order of wallets and sequences. */

@@ -133,7 +133,7 @@ async function checkRows<Of extends Columns>(
   const workspaceColumn = { workspace: 'id', operator: 'null' }[table as string] ?? 'workspace_id'
   const sql = `
     select ${selectColumns(stored, 't')}
-    from ${table === 'hold' ? ofHolds('hold', extent) : `{schema}.${table}`} t where $1::uuid is null or ${workspaceColumn} = $1 order by ${order}`
+    from ${table === 'hold' ? ofHolds('hold', extent) : `{here}.${table}`} t where $1::uuid is null or ${workspaceColumn} = $1 order by ${order}`
   for await (const rows of snapshot.batches(sql, [workspaceId]))
     for (const found of rows) {
       const row = read(found)

@@ -11,7 +11,7 @@ const positions: Check = {
   rule: 'webhook-position',
   sql: `
     select w.workspace_id, w.id, w.position, l.position
-    from {schema}.webhook w join {schema}.ledger l on l.workspace_id = w.workspace_id
+    from {here}.webhook w join {here}.ledger l on l.workspace_id = w.workspace_id
     where w.deleted_at is null and ($1::uuid is null or w.workspace_id = $1) and (w.position <= l.position) is not true
     order by w.workspace_id, w.id`,
   violation: ([workspace, id, position, head]) => ({
@@ -25,7 +25,7 @@ const attempts: Check = {
   rule: 'webhook-attempt',
   sql: `
     select w.workspace_id, w.id, w.next_attempt_at, w.leased_until
-    from {schema}.webhook w left join {schema}.ledger l on l.workspace_id = w.workspace_id
+    from {here}.webhook w left join {here}.ledger l on l.workspace_id = w.workspace_id
     where w.deleted_at is null and ($1::uuid is null or w.workspace_id = $1)
       and (greatest(w.next_attempt_at, w.leased_until) <= greatest(now(), l.last_posted_at) + interval '${furthestAttempt}'
         and w.next_attempt_at is not null and w.leased_until is not null) is not true
