@@ -64,6 +64,12 @@ const isFocused = (page: Page, locator: Locator): Promise<boolean> =>
 const everythingKept = `(async () => JSON.stringify([document.documentElement.outerHTML, { ...localStorage },
   { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(), history.state, location.href]))()`
 
+/** Each width, and each scheme of colors. */
+const looks = [
+  { width: 390, colorScheme: 'light' },
+  { width: 1280, colorScheme: 'dark' },
+] as const
+
 describe('the API reference', () => {
   test('a reader enters a key, and makes a signed transfer between the wallets that the page proposes', async () => {
     const page = await open('/docs')
@@ -473,8 +479,9 @@ describe('the API reference', () => {
     await form.getByText('200 OK').waitFor()
   })
 
-  describe.each(['light', 'dark'] as const)('in %s', colorScheme => {
-    test.each([390, 1280])('is accessible and fits a width of %i px, in every view', async width => {
+  test.each(looks)(
+    'is accessible and fits a width of $width px, $colorScheme, in every view',
+    async ({ width, colorScheme }) => {
       const page = await open('/docs', { colorScheme, viewport: { width, height: 900 } })
       await enterKey(page)
       const form = operation(page, 'Create a transfer order')
@@ -486,8 +493,8 @@ describe('the API reference', () => {
       await unfold(page, '#createTransfer')
       // The other operations have the same parts, and the next test has them.
       await expectAccessible(page, axeOf(page).exclude('article:not(#createTransfer, #createHold)'))
-    })
-  })
+    },
+  )
 
   test('is accessible before a key is entered, and with every part unfolded', async () => {
     const page = await open('/docs', { viewport: { width: 390, height: 900 } })
@@ -530,15 +537,13 @@ describe('pages of text', () => {
     expect(await response.text()).toMatch(new RegExp(`^${beginning}\n`))
   })
 
-  describe.each(['light', 'dark'] as const)('in %s', colorScheme => {
-    test.each([390, 1280])('are accessible and fit a width of %i px', async width => {
-      const page = await open('/docs/guides/webhooks', { colorScheme, viewport: { width, height: 900 } })
+  test.each(looks)('are accessible and fit a width of $width px, $colorScheme', async ({ width, colorScheme }) => {
+    const page = await open('/docs/guides/webhooks', { colorScheme, viewport: { width, height: 900 } })
+    await expectAccessible(page)
+    for (const path of ['/docs/errors', '/docs/errors/T002', '/docs/changelog']) {
+      await page.goto(system.baseUrl + path)
       await expectAccessible(page)
-      for (const path of ['/docs/errors', '/docs/errors/T002', '/docs/changelog']) {
-        await page.goto(system.baseUrl + path)
-        await expectAccessible(page)
-      }
-    })
+    }
   })
 })
 
@@ -640,8 +645,9 @@ describe('the signature debugger', () => {
     expect(kept).not.toContain(system.apiSecret)
   })
 
-  describe.each(['light', 'dark'] as const)('in %s', colorScheme => {
-    test.each([390, 1280])('is accessible and fits a width of %i px, in every view', async width => {
+  test.each(looks)(
+    'is accessible and fits a width of $width px, $colorScheme, in every view',
+    async ({ width, colorScheme }) => {
       const options = { colorScheme, viewport: { width, height: 900 } }
       const sent = await clientRequest(message => message.toLowerCase())
       const page = await openWith(sent, options)
@@ -651,8 +657,8 @@ describe('the signature debugger', () => {
       await page.getByLabel('Your body hash').fill('e3b0')
       await page.getByText('Line 1, method: different').waitFor()
       await expectAccessible(page)
-    })
-  })
+    },
+  )
 })
 
 describe('serving', () => {

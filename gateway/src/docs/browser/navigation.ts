@@ -17,7 +17,12 @@ function foldContents(contents: HTMLDetailsElement): void {
   update()
   isWide.addEventListener('change', update)
   contents.addEventListener('click', event => {
-    if ((event.target as Element).closest('a') && !isWide.matches) contents.open = false
+    const link = (event.target as Element).closest('a')
+    if (!link || isWide.matches) return
+    contents.open = false
+    // The page has moved up by the list, maybe after the browser has scrolled to the target.
+    const target = document.getElementById(decodeURIComponent(link.hash.slice(1)))
+    setTimeout(() => target?.scrollIntoView(), 100)
   })
 }
 

@@ -102,7 +102,7 @@ test('verifying a live system while it posts reports no violations', async () =>
   let posted = 0
   let isPosting = true
   const posters = workspaces.flatMap(({ workspaceId, wallets }) =>
-    Array.from({ length: 8 }, async (_, at) => {
+    Array.from({ length: 2 }, async (_, at) => {
       for (let turn = at; isPosting; turn++) {
         await pay(workspaceId, wallets[turn % 4]!, wallets[(turn + 1 + (turn % 3)) % 4]!, '0.01')
         posted++
@@ -118,7 +118,7 @@ test('verifying a live system while it posts reports no violations', async () =>
   })()
 
   const reports: VerifyReport[] = []
-  for (let run = 0; run < 8; run++) {
+  for (let run = 0; run < 4; run++) {
     const before = posted
     reports.push(await verify(admin))
     await until('postings continue', () => posted > before)
