@@ -17,16 +17,11 @@ function foldContents(contents: HTMLDetailsElement): void {
   update()
   isWide.addEventListener('change', update)
   contents.addEventListener('click', event => {
-    const link = (event.target as Element).closest('a')
-    if (!link || isWide.matches) return
-    contents.open = false
-    // The page has moved up by the list, maybe after the browser has scrolled to the target.
-    const target = document.getElementById(decodeURIComponent(link.hash.slice(1)))
-    setTimeout(() => target?.scrollIntoView(), 100)
+    if ((event.target as Element).closest('a') && !isWide.matches) contents.open = false
   })
 }
 
-/** Marks the link to the first part of the page that is on the screen. */
+/** Marks the link to the part of the page that the reader reads. */
 function followReader(contents: HTMLDetailsElement): void {
   const links = new Map<Element, HTMLAnchorElement>()
   for (const link of contents.querySelectorAll<HTMLAnchorElement>('a[href^="#"]')) {
@@ -37,7 +32,8 @@ function followReader(contents: HTMLDetailsElement): void {
   const inView = new Set<Element>()
   const scroller = contents.parentElement!
   const show = () => {
-    const current = [...links].find(([target]) => inView.has(target))?.[1]
+    // The last one: on a phone, the end of the part before a target that a link has scrolled to is in the band as well.
+    const current = [...links].findLast(([target]) => inView.has(target))?.[1]
     if (!current || current.ariaCurrent === 'location') return
     for (const link of links.values()) link.removeAttribute('aria-current')
     current.setAttribute('aria-current', 'location')
