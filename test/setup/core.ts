@@ -1,8 +1,10 @@
 /** Core inside the test's own process, on a database of its own: for tests of its modules. */
 import { type KeyObject, randomBytes } from 'node:crypto'
+import type { VerifyReport } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import { openCore } from '../../services/core/src/compose.ts'
 import { coreSchema } from '../../services/core/src/config.ts'
+import { verifyLedger } from '../../services/core/src/integrity/verify/verify.ts'
 import type { Places } from '../../services/core/src/places/places.ts'
 import { appRouter } from '../../services/core/src/routers/app-router.ts'
 import type { Core } from '../../services/core/src/trpc/context.ts'
@@ -72,4 +74,12 @@ export async function openTestCore({
       for (const each of [database, ...home, ...furtherPlaces]) await each.drop()
     },
   }
+}
+
+/** Verifies the place of a core, whoever may write to it. */
+export async function verifyCore({ core, chainKey }: TestCore): Promise<VerifyReport> {
+  const { databaseUrl, number: place } = core
+  const verification = { databaseUrl, place, chainKey, writers: null, workspaceId: null, checkpoint: null }
+  for await (const event of verifyLedger(verification)) if (event.kind === 'result') return event.report
+  throw new Error('the verification gave no result')
 }

@@ -1,13 +1,12 @@
 import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
-import { wasNeverSent } from '@workspace-wallet/core-client'
 import type { Readiness, SampledLog } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 import { mintRequestId, sendFailure } from '../http/envelope.ts'
-import type { CoreUrls } from './core-urls.ts'
+import { type CoreUrls, noteNoAnswer } from './core-urls.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 export type InternalOptions = {
@@ -93,15 +92,7 @@ function coreProxy(cores: CoreUrls, sampled: SampledLog) {
     xfwd: false,
     on: {
       error(error, request, response, target) {
-        const wasSent = !wasNeverSent(error)
-        // Whoever reaches the listener can cause it, without a token.
-        sampled.write('internal call', {
-          level: 'warn',
-          fields: { err: error, wasSent },
-          message: 'core did not answer an internal call',
-          summary: 'core did not answer more internal calls',
-        })
-        if (!wasSent) void cores.skip(String(target))
+        const wasSent = noteNoAnswer(cores, sampled, String(target), error)
         if (response instanceof Socket || response.headersSent) {
           response.destroy()
           return

@@ -2,9 +2,8 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { wasNeverSent } from '@workspace-wallet/core-client'
 import { acceptUpgrade, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
-import type { CoreUrls } from './core-urls.ts'
+import { type CoreUrls, noteNoAnswer } from './core-urls.ts'
 
 /** How long a core may take to open a connection for batches. */
 const openMs = 10_000
@@ -42,15 +41,7 @@ export function tunnelBatches(
   })
   request.on('error', error => {
     if (caller.destroyed) return
-    const wasSent = !wasNeverSent(error)
-    // Whoever reaches the listener can cause it, without a token.
-    sampled.write('internal call', {
-      level: 'warn',
-      fields: { err: error, wasSent },
-      message: 'core did not answer an internal call',
-      summary: 'core did not answer more internal calls',
-    })
-    if (!wasSent) void cores.skip(url)
+    noteNoAnswer(cores, sampled, url, error)
     // No call was sent.
     refuseUpgrade(caller, 503, '{}')
   })

@@ -1,3 +1,6 @@
+import { wasNeverSent } from '@workspace-wallet/core-client'
+import type { SampledLog } from '@workspace-wallet/runtime'
+
 /** How often the health of a core that refused a connection is checked. Until it is healthy, it gets no calls. */
 const probeMs = 500
 
@@ -27,4 +30,18 @@ export class CoreUrls {
       core.isUnreachable = !answer?.ok
     }
   }
+}
+
+/** Logs that a core did not answer an internal call, and skips it if it was not reached. Returns whether the call may have been executed. */
+export function noteNoAnswer(cores: CoreUrls, sampled: SampledLog, url: string, error: Error): boolean {
+  const wasSent = !wasNeverSent(error)
+  // Whoever reaches the listener can cause it, without a token.
+  sampled.write('internal call', {
+    level: 'warn',
+    fields: { err: error, wasSent },
+    message: 'core did not answer an internal call',
+    summary: 'core did not answer more internal calls',
+  })
+  if (!wasSent) void cores.skip(url)
+  return wasSent
 }

@@ -322,8 +322,8 @@ function times<Result>(count: number, action: () => Promise<Result>): Promise<Re
 const isBounded = (name?: string) => name === 'count-open-holds'
 
 /**
- * Statements of administration and repair, those that the ORM runs, which are measured by text, and those for forged webhooks, which
- * webhooks/forged-webhooks.test.ts measures.
+ * Statements of administration, moves and repair, the look for nodes of Citus, those that the ORM runs, which are measured by text, and
+ * those for forged webhooks, which webhooks/forged-webhooks.test.ts measures.
  */
 const unmeasured = [
   'change-ledger-status',

@@ -5,12 +5,10 @@ import { createLog } from '@workspace-wallet/runtime'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../../../../../cli/processes/random.ts'
-import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import { openTestCore, type TestCore, verifyCore } from '../../../../../test/setup/core.ts'
 import { query, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { openPool } from '../../database/pool.ts'
-import { verifyLedger } from '../../integrity/verify/verify.ts'
-import type { Core } from '../../trpc/context.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { LedgerRequest, Posting } from '../decide/requests.ts'
 import type { LedgerState } from '../decide/state.ts'
@@ -33,7 +31,6 @@ const waves = 150
 const postingsPerWave = 16
 
 let database: TestDatabase
-let core: Core
 let chainKey: KeyObject
 let testCore: TestCore
 let cores: { shards: Shards; pool: pg.Pool; remembered: CountingMemory }[]
@@ -66,7 +63,7 @@ const admin = () => testCore.as('admin')
 
 beforeAll(async () => {
   testCore = await openTestCore()
-  ;({ database, core, chainKey } = testCore)
+  ;({ database, chainKey } = testCore)
   cores = Array.from({ length: 2 }, () => {
     const pool = openPool(database.serviceUrl, {
       name: 'ledger',
@@ -219,16 +216,7 @@ test('every result of two cores matches the stored rows', async () => {
   const wallets = await query(database.ownerUrl, `select id, balance::text from wallet where kind = 'CUSTOMER'`)
   expect(new Map(wallets.map(({ id, balance }) => [id, cents(balance as string)]))).toEqual(balances)
 
-  const options = {
-    databaseUrl: core.databaseUrl,
-    place: core.number,
-    chainKey,
-    writers: null,
-    workspaceId: null,
-    checkpoint: null,
-  }
-  for await (const event of verifyLedger(options))
-    if (event.kind === 'result') expect(event.report).toMatchObject({ ok: true, violations: [] })
+  expect(await verifyCore(testCore)).toMatchObject({ ok: true, violations: [] })
   expect((await admin().ledger.halted()).ledgers).toEqual([])
   // Both ways of posting were used, and some remembered ledgers were outdated.
   expect(posted.length).toBeGreaterThan(300)

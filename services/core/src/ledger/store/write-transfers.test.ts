@@ -3,12 +3,10 @@ import { Decimal, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contra
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../../../../../cli/processes/random.ts'
-import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
+import { openTestCore, type TestCore, verifyCore } from '../../../../../test/setup/core.ts'
 import { connect, type TestDatabase } from '../../../../../test/setup/database.ts'
 import { ledgerStateOf, postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import type { Queryable } from '../../database/statement.ts'
-import { verifyLedger } from '../../integrity/verify/verify.ts'
-import type { Core } from '../../trpc/context.ts'
 import { type ChainedPostings, chainDecisions } from '../decide/chain-decisions.ts'
 import { decide } from '../decide/decide.ts'
 import { type LedgerRequest, walletsOf, workspacesOf } from '../decide/requests.ts'
@@ -24,7 +22,6 @@ console.log(`post: SEED=${seed}`)
 const random = new Random(seed)
 
 let database: TestDatabase
-let core: Core
 let chainKey: KeyObject
 let testCore: TestCore
 let service: pg.Client
@@ -34,7 +31,7 @@ let workspaces: { id: Uuid<'workspace'>; own: Uuid<'wallet'>[]; euro: Uuid<'wall
 
 beforeAll(async () => {
   testCore = await openTestCore()
-  ;({ database, core, chainKey } = testCore)
+  ;({ database, chainKey } = testCore)
   service = await connect(database.serviceUrl)
   owner = await connect(database.ownerUrl)
   workspaces = [await newWorkspace(), await newWorkspace()]
@@ -493,17 +490,8 @@ test('valid batches are posted, and the ledger verifies afterwards', async () =>
       now: expect.any(Date),
     })
   // This test calls `post` directly, so the audit lacks its deposits and withdrawals.
-  const options = {
-    databaseUrl: core.databaseUrl,
-    place: core.number,
-    chainKey,
-    writers: null,
-    workspaceId: null,
-    checkpoint: null,
-  }
-  for await (const event of verifyLedger(options))
-    if (event.kind === 'result')
-      expect([...new Set(event.report.violations.map(({ rule }) => rule))]).toEqual(['transfer-audit'])
+  const { violations } = await verifyCore(testCore)
+  expect([...new Set(violations.map(({ rule }) => rule))]).toEqual(['transfer-audit'])
 })
 
 test('a batch that was decided from outdated rows writes nothing: null without locks, an error with them', async () => {
