@@ -13,6 +13,8 @@ const migrationsOnly = [
   /^drop trigger if exists "\w+" on "\w+"$/,
   /^drop function if exists "\w+"\([\w[\], ]*\)$/,
   /^alter table "\w+" alter column "\w+" drop default$/,
+  // The values of the ledger's columns, which their domains check.
+  /^alter table "(hold|journal|ledger|transfer|wallet)" add constraint "\w+_check" check \("\w+" in \('[\w.', ]+'\)\)$/,
   // Views have no entities.
   /^drop view if exists "\w+" cascade$/,
   // Identity columns, which the ORM takes for another kind of counter.

@@ -2,6 +2,7 @@ import type { MigrationObject } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
 import { access } from './initial/access.ts'
 import { audit } from './initial/audit.ts'
+import { domains } from './initial/domains.ts'
 import { guards } from './initial/guards.ts'
 import { holdChanges } from './initial/hold-changes.ts'
 import { holds } from './initial/holds.ts'
@@ -32,6 +33,7 @@ export const initialMigration = (inSchema: (sql: string) => string): MigrationOb
     override up(): void {
       const ledger = [wallets, holds, transfers, journal, ledgerRows, holdChanges, limits, posting]
       for (const part of [
+        domains,
         guards,
         workspaces,
         access,

@@ -1,4 +1,3 @@
-import { bounded } from './bounded.ts'
 import { signature } from './signature.ts'
 
 /** Holds, which reserve a part of a wallet's balance. `change_holds` writes them (hold-changes.ts). */
@@ -9,27 +8,22 @@ export const holds = `
     -- Counts the holds of the workspace, and those of the wallet, 1…n.
     number bigint not null,
     wallet_number bigint not null,
-    biz_id text collate "C" not null,
+    biz_id bounded_text collate "C" not null,
     wallet_id uuid not null,
-    currency text collate "C" not null,
-    amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
-    captured numeric not null default 0 check (captured >= 0),
-    remaining numeric not null check (remaining >= 0),
-    status text collate "C" not null check (status in ('OPEN', 'CAPTURED', 'RELEASED', 'EXPIRED')),
-    expires_at timestamptz(3) not null,
-    reference text collate "C",
-    remark text,
-    created_at timestamptz(3) not null,
+    currency bounded_text collate "C" not null,
+    amount positive_amount not null,
+    captured finite_amount not null default 0,
+    remaining finite_amount not null,
+    status hold_status collate "C" not null,
+    expires_at finite_time not null,
+    reference bounded_text collate "C",
+    remark bounded_text,
+    created_at finite_time not null,
     -- For an expired hold, expires_at.
-    updated_at timestamptz(3) not null,
+    updated_at finite_time not null,
     ${signature},
     primary key (workspace_id, id),
-    foreign key (workspace_id, wallet_id, currency) references wallet (workspace_id, id, currency),
-    check (captured <= amount),
-    ${bounded(1024, 'biz_id', 'currency', 'reference', 'remark')},
-    check ((status = 'OPEN') = (remaining > 0)),
-    check (status <> 'OPEN' or captured + remaining = amount),
-    check (isfinite(created_at) and isfinite(updated_at) and isfinite(expires_at) and expires_at > created_at)
+    foreign key (workspace_id, wallet_id, currency) references wallet (workspace_id, id, currency)
   );
   create unique index hold_biz_id on hold (workspace_id, biz_id);
   create unique index hold_number on hold (workspace_id, number);
@@ -37,6 +31,17 @@ export const holds = `
   create index hold_reference on hold (workspace_id, reference, number) where reference is not null;
   create index hold_open on hold (workspace_id, wallet_id, expires_at) where status = 'OPEN';
   create index hold_due on hold (expires_at) where status = 'OPEN';
+
+  create function check_hold() returns trigger language plpgsql as $$
+  begin
+    if (new.captured between 0 and new.amount and new.remaining >= 0 and (new.status = 'OPEN') = (new.remaining > 0)
+      and (new.status <> 'OPEN' or new.captured + new.remaining = new.amount) and new.expires_at > new.created_at) is not true
+    then
+      raise exception 'hold % is refused: its columns contradict each other', new.id using errcode = 'check_violation';
+    end if;
+    return new;
+  end $$;
+  create trigger hold_is_checked before insert or update on hold for each row execute function check_hold();
 
   create function refuse_hold_change() returns trigger language plpgsql as $$
   begin

@@ -1,5 +1,3 @@
-import { bounded } from './bounded.ts'
-
 /**
  * The events of a workspace that are not transfers. Transfers and these rows share one sequence of positions, 1…n without
  * gaps, which is the workspace's event log.
@@ -7,27 +5,25 @@ import { bounded } from './bounded.ts'
 export const journal = `
   create table journal (
     workspace_id uuid not null references ledger,
-    position bigint not null check (position > 0),
+    position positive_bigint not null,
     -- How many of the workspace's orders have lower positions.
     order_count bigint not null,
     id uuid not null,
-    type text collate "C" not null check (type in ('hold.created', 'hold.released', 'hold.expired', 'wallet.created',
-      'wallet.frozen', 'wallet.unfrozen', 'wallet.closed')),
+    type journal_type collate "C" not null,
     wallet_id uuid not null,
     -- The hold as the event leaves it.
     hold_id uuid,
     captured numeric,
     remaining numeric,
     -- The status of the hold or the wallet afterwards.
-    status text collate "C" not null,
-    actor text not null,
-    request_id text not null,
-    client_address text,
+    status bounded_text collate "C" not null,
+    actor bounded_text not null,
+    request_id bounded_text not null,
+    client_address bounded_text,
     created_at timestamptz(3) not null,
     -- Covers the row, and the MAC of the row before it in the workspace.
-    mac bytea not null,
+    mac bounded_bytes not null,
     primary key (workspace_id, position),
-    ${bounded(1024, 'status', 'actor', 'request_id', 'client_address', 'mac')},
     check (num_nonnulls(hold_id, captured, remaining) = case when type like 'hold.%' then 3 else 0 end)
   );
   create index journal_order_count on journal (workspace_id, order_count, position);

@@ -1,22 +1,19 @@
-import { bounded } from './bounded.ts'
-
 /** Transfers: one row each, with the flow on its source wallet and the flow on its target. `post` writes them (posting.ts). */
 export const transfers = `
   create table transfer (
     workspace_id uuid not null,
     id uuid not null,
     -- The place among the events of the workspace (see journal.ts).
-    position bigint not null check (position > 0),
+    position positive_bigint not null,
     -- How many of the workspace's transfers up to this one are orders, which is what transfers between wallets are called.
     order_count bigint not null,
-    type text collate "C" not null check (type in ('TRANSFER', 'DEPOSIT', 'WITHDRAWAL')),
+    type transfer_type collate "C" not null,
     -- The bizId that the client chose, if any.
-    biz_id text collate "C",
-    reference text collate "C",
-    -- 38 digits at most, as in the contract.
-    amount numeric not null check (amount > 0 and amount < 1e38 and scale(amount) <= 18),
-    currency text collate "C" not null,
-    remark text,
+    biz_id bounded_text collate "C",
+    reference bounded_text collate "C",
+    amount positive_amount not null,
+    currency bounded_text collate "C" not null,
+    remark bounded_text,
     -- The hold that this transfer captures, and what remains of it afterwards.
     hold_id uuid,
     hold_remaining numeric,
@@ -25,30 +22,24 @@ export const transfers = `
     reversed_total numeric,
     -- The first transfer of the batch.
     batch_id uuid,
-    actor text not null,
-    request_id text not null,
-    client_address text,
+    actor bounded_text not null,
+    request_id bounded_text not null,
+    client_address bounded_text,
     created_at timestamptz(3) not null,
     -- The flow on the source wallet, which pays: its place among the wallet's flows, how many flows up to this one are
     -- of transfers between wallets, the balance after it, and its MAC.
     source_wallet_id uuid not null,
-    source_sequence bigint not null check (source_sequence > 0),
+    source_sequence positive_bigint not null,
     source_order_count bigint not null,
     source_balance numeric not null,
-    source_mac bytea not null,
+    source_mac bounded_bytes not null,
     -- The flow on the target wallet, which receives.
     target_wallet_id uuid not null,
-    target_sequence bigint not null check (target_sequence > 0),
+    target_sequence positive_bigint not null,
     target_order_count bigint not null,
     target_balance numeric not null,
-    target_mac bytea not null,
-    primary key (workspace_id, id),
-    check (source_wallet_id <> target_wallet_id),
-    check ((hold_id is null) = (hold_remaining is null) and (reverses_id is null) = (reversed_total is null)),
-    check (hold_id is null or type in ('TRANSFER', 'WITHDRAWAL')),
-    check (reverses_id is null or type = 'TRANSFER' and hold_id is null),
-    check (batch_id is null or type = 'TRANSFER'),
-    ${bounded(1024, 'biz_id', 'reference', 'currency', 'remark', 'actor', 'request_id', 'client_address', 'source_mac', 'target_mac')}
+    target_mac bounded_bytes not null,
+    primary key (workspace_id, id)
   );
   create unique index transfer_biz_id on transfer (workspace_id, biz_id) where biz_id is not null;
   create unique index transfer_position on transfer (workspace_id, position);
@@ -86,6 +77,19 @@ export const transfers = `
 
   create trigger transfer_is_immutable before update or delete on transfer for each row execute function refuse_change();
   create trigger transfer_is_kept before truncate on transfer for each statement execute function refuse_change();
+
+  create function check_transfer() returns trigger language plpgsql as $$
+  begin
+    if (new.source_wallet_id <> new.target_wallet_id
+      and (new.hold_id is null) = (new.hold_remaining is null) and (new.reverses_id is null) = (new.reversed_total is null)
+      and (new.type = 'TRANSFER' or new.reverses_id is null and new.batch_id is null)
+      and (new.hold_id is null or new.type in ('TRANSFER', 'WITHDRAWAL') and new.reverses_id is null)) is not true
+    then
+      raise exception 'transfer % is refused: its columns contradict each other', new.id using errcode = 'check_violation';
+    end if;
+    return new;
+  end $$;
+  create trigger transfer_is_checked before insert on transfer for each row execute function check_transfer();
 
   create function check_transfer_links() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
   declare

@@ -1,4 +1,3 @@
-import { bounded } from './bounded.ts'
 import { signature } from './signature.ts'
 
 /** Currencies, ledgers (the lock and counters of each workspace) and wallets. */
@@ -13,19 +12,17 @@ export const wallets = `
   -- one order, and their numbers have no gaps.
   create table ledger (
     workspace_id uuid primary key,
-    status text not null default 'OPEN' check (status in ('OPEN', 'CLOSED', 'HALTED', 'MOVING')),
+    status ledger_status not null default 'OPEN',
     wallet_count bigint not null default 0,
     order_count bigint not null default 0,
     hold_count bigint not null default 0,
     limit_count bigint not null default 0,
     -- The position of the last event, and the MAC of the last row of the journal; empty before the first.
     position bigint not null default 0,
-    journal_head bytea not null default '',
-    last_posted_at timestamptz(3) not null,
-    halt_reason text,
-    ${signature},
-    check (isfinite(last_posted_at)),
-    ${bounded(1024, 'halt_reason', 'journal_head')}
+    journal_head bounded_bytes not null default '',
+    last_posted_at finite_time not null,
+    halt_reason bounded_text,
+    ${signature}
   ) with (fillfactor = 50);
   create index ledger_not_open on ledger (workspace_id) where status <> 'OPEN';
 
@@ -34,39 +31,27 @@ export const wallets = `
     id uuid not null,
     -- 1…n within the workspace; null for the hidden EXTERNAL wallets.
     number bigint,
-    kind text not null check (kind in ('CUSTOMER', 'EXTERNAL')),
+    kind wallet_kind not null,
     -- The bizId that the client chose, if any.
-    biz_id text collate "C",
-    name text collate "C" not null,
-    currency text collate "C" not null references currency,
-    status text collate "C" not null check (status in ('ACTIVE', 'FROZEN', 'CLOSED')),
-    frozen_by text collate "C" check (frozen_by in ('WORKSPACE', 'OPERATOR')),
-    balance numeric not null default 0,
+    biz_id bounded_text collate "C",
+    name bounded_text collate "C" not null,
+    currency bounded_text collate "C" not null references currency,
+    status wallet_status collate "C" not null,
+    frozen_by freezer collate "C",
+    balance finite_amount not null default 0,
     -- The sum that open holds reserve, and a time that is not after the first of them expires.
     held numeric not null default 0,
-    held_until timestamptz(3),
+    held_until finite_time,
     sequence bigint not null default 0,
     -- Number of flows that belong to transfers between wallets, not to deposits and withdrawals.
     order_count bigint not null default 0,
     hold_count bigint not null default 0,
     -- The MAC of the last flow; empty before the first.
-    head bytea not null default '',
-    created_at timestamptz(3) not null,
-    updated_at timestamptz(3) not null,
+    head bounded_bytes not null default '',
+    created_at finite_time not null,
+    updated_at finite_time not null,
     ${signature},
-    primary key (workspace_id, id),
-    -- Also excludes NaN, which PostgreSQL sorts above Infinity.
-    check (balance > '-Infinity' and balance < 'Infinity'),
-    check (kind = 'EXTERNAL' or balance >= 0),
-    check ((kind = 'CUSTOMER') = (number is not null)),
-    check (status <> 'CLOSED' or balance = 0),
-    check ((status = 'FROZEN') = (frozen_by is not null)),
-    check (held >= 0 and (kind = 'EXTERNAL' or held <= balance)),
-    check (kind = 'CUSTOMER' or num_nonnulls(held_until, biz_id) = 0),
-    check ((held = 0) = (held_until is null)),
-    check (order_count <= sequence),
-    ${bounded(1024, 'biz_id', 'name', 'currency', 'head')},
-    check (isfinite(created_at) and isfinite(updated_at) and isfinite(held_until))
+    primary key (workspace_id, id)
   ) with (fillfactor = 50);
   create unique index wallet_biz_id on wallet (workspace_id, biz_id) where biz_id is not null;
   -- Referenced by holds.
@@ -83,6 +68,21 @@ export const wallets = `
   create index wallet_found_by_id on wallet (id) where kind = 'CUSTOMER';
   create index wallet_found_by_name on wallet (name, id) where kind = 'CUSTOMER';
 
+  create function check_wallet() returns trigger language plpgsql as $$
+  begin
+    if (case new.kind
+        when 'CUSTOMER' then new.number is not null and new.held <= new.balance
+        else new.number is null and new.held = 0 and new.biz_id is null
+      end
+      and new.held >= 0 and (new.held = 0) = (new.held_until is null)
+      and (new.status <> 'CLOSED' or new.balance = 0) and (new.status = 'FROZEN') = (new.frozen_by is not null)
+      and new.order_count <= new.sequence) is not true
+    then
+      raise exception 'wallet % is refused: its columns contradict each other', new.id using errcode = 'check_violation';
+    end if;
+    return new;
+  end $$;
+  create trigger wallet_is_checked before insert or update on wallet for each row execute function check_wallet();
   create trigger wallet_is_kept before delete on wallet for each row execute function refuse_change();
   create trigger wallet_is_not_truncated before truncate on wallet for each statement execute function refuse_change();
 `

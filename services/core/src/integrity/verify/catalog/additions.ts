@@ -60,7 +60,8 @@ const ofBuiltin: Kind[2] = (_, oid) => isBuiltin(oid!)
 const comparing = ['403', '405']
 
 const kinds: Kind[] = [
-  // Those in the schema of the tables are compared with those that the migrations create, as are the rules and triggers of its tables.
+  // Those in the schema of the tables are compared with those that the migrations create, as are the rules and triggers of its tables,
+  // and domains.
   ['pg_class', 'relnamespace', inPgCatalog],
   ['pg_proc', 'pronamespace', inPgCatalog],
   ['pg_rewrite', 'ev_class', ofBuiltin],
@@ -76,8 +77,9 @@ const kinds: Kind[] = [
   ['pg_ts_template', 'tmplnamespace', inSearchedSchema],
   [
     'pg_type',
-    'typnamespace, oid, typrelid',
-    (around, schema, oid, relation) => around.isSearched(schema!) && !around.isImpliedType(oid!, relation!),
+    'typnamespace, oid, typrelid, typtype',
+    (around, schema, oid, relation, type) =>
+      around.isSearched(schema!) && !around.isImpliedType(oid!, relation!) && (type !== 'd' || schema === pgCatalog),
   ],
   ['pg_cast', 'castsource, casttarget', (around, from, to) => around.isUsedType(from!) && around.isUsedType(to!)],
   ['pg_transform', 'trftype, trflang', (around, type, language) => around.isUsedType(type!) && isBuiltin(language!)],

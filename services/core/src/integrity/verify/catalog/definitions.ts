@@ -41,6 +41,14 @@ export const objectQueries = [
    from pg_constraint c join pg_class r on r.oid = c.conrelid
    where r.relnamespace = ${schemaOid}`,
 
+  `select 'domain ' || t.oid::regtype::text, concat_ws(', ', format_type(t.typbasetype, t.typtypmod), 'of ' || ${nameOfRole('t.typowner')},
+     case when t.typnotnull then 'not null' end, 'default ' || t.typdefault,
+     case when t.typcollation <> b.typcollation then 'collation ' || t.typcollation::regcollation::text end,
+     (select string_agg(c.conname::text || ' ' || pg_get_constraintdef(c.oid), ', ' order by c.conname)
+      from pg_constraint c where c.contypid = t.oid))
+   from pg_type t join pg_type b on b.oid = t.typbasetype
+   where t.typtype = 'd' and t.typnamespace = ${schemaOid}`,
+
   // Foreign keys are enforced by triggers, each of which can be disabled.
   `select 'enforcement of ' || c.conrelid::regclass::text || '.' || quote_ident(c.conname::text), string_agg(t.tgenabled::text, '')
    from pg_constraint c join pg_trigger t on t.tgconstraint = c.oid and t.tgisinternal

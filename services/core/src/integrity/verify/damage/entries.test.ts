@@ -207,9 +207,9 @@ const damages: Damage[] = [
   },
   {
     what: 'an amount of zero',
-    sql: () => `alter table transfer drop constraint transfer_amount_check; ${change('last', 'amount = 0')}`,
+    sql: () => `alter domain positive_amount drop constraint positive_amount_check; ${change('last', 'amount = 0')}`,
     expected: [
-      'database-object constraint public.transfer.transfer_amount_check',
+      'database-object domain public.positive_amount',
       'flow-amount a#6',
       'flow-balance a#6',
       'flow-chain a#6',
