@@ -460,8 +460,9 @@ test('a role that is declared may write, and no other one', async () => {
     forSchema(`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'v')`),
   )
   const changesOwner = `create role stranger; ${everyTable.map(({ relname }) => `alter table ${relname} owner to stranger;`).join(' ')}
-    do $$ declare f regprocedure; t regclass; begin
-      for t in select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'c' loop
+    do $$ declare f regprocedure; t regtype; begin
+      for t in select t.oid from pg_type t left join pg_class c on c.oid = t.typrelid
+          where t.typnamespace = 'public'::regnamespace and (t.typtype = 'd' or c.relkind = 'c') loop
         execute format('alter type %s owner to stranger', t); end loop;
       for f in select oid from pg_proc where pronamespace = 'public'::regnamespace loop
         execute format('alter function %s owner to stranger', f); end loop; end $$`
