@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { call, createPath } from './setup/client.ts'
 import { connect } from './setup/database.ts'
+import { pauseAfter } from './setup/load.ts'
 import { transferOrder } from './setup/order.ts'
 import { type Receiver, startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -61,6 +62,7 @@ test('while couriers and a core are killed and frozen, every event arrives, in o
       await until('the webhooks catch up', async () => !isLoading || start + transfers - (await progress()) < 200)
       const { body } = await call(system, 'POST', createPath, transferOrder(system, { bizId: randomUUID() }))
       if (body.code === '2000') transfers++
+      await pauseAfter(body.code)
     }
   })()
   /** Waits until every webhook has advanced. Leases of killed couriers end at once. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
 import { call, createPath, type Envelope } from './setup/client.ts'
+import { pauseAfter } from './setup/load.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -35,6 +36,7 @@ test('after kill -9 of core under load, every answer is still true and the ledge
       entry.code = (
         await call(system, 'POST', createPath, transferOrder(system, { bizId: entry.bizId, amount: entry.amount }))
       ).body.code
+      await pauseAfter(entry.code)
     }
   })
   const acknowledged = () => sent.filter(({ code }) => code === '2000').length

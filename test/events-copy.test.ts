@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chooseSeed, Random } from '../cli/processes/random.ts'
 import { batchPath, call, createPath } from './setup/client.ts'
+import { pauseAfter } from './setup/load.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
@@ -151,6 +152,7 @@ class Clients {
     else if (!/^(T00[1267]|H00[123]|S00[23])$/.test(code)) this.unexpected.push(`${code} to ${JSON.stringify(body)}`)
     if (data?.holdId && data.expiresAt) this.#holds.push(data.holdId)
     if (data?.transferId) this.#transfers.push(data.transferId)
+    await pauseAfter(code)
   }
 
   #hold(bizId: string) {

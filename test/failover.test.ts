@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { call, createPath } from './setup/client.ts'
+import { pauseAfter } from './setup/load.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from './setup/replicated-postgres.ts'
@@ -78,6 +79,7 @@ test('after a failover under load, everything that was confirmed exists, and eve
       const code = await pay(order)
       if (code === '2000') confirmed.push(order)
       else expect(['S002', 'S003']).toContain(code)
+      await pauseAfter(code)
     }
   }
   const customers = Promise.all(Array.from({ length: 16 }, customer))

@@ -12,6 +12,7 @@ import type { Program } from '../cli/processes/program.ts'
 import { type Credentials, call } from './setup/client.ts'
 import { connect, execute, query } from './setup/database.ts'
 import { dumpOf, formsOf } from './setup/dump.ts'
+import { pauseAfter } from './setup/load.ts'
 import { signRows } from './setup/sign-rows.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -118,6 +119,7 @@ function startTraffic(): { stop(): Promise<Map<string, number>> } {
     while (!isStopped) {
       const { code } = (await call(client, 'GET', list)).body
       codes.set(code, (codes.get(code) ?? 0) + 1)
+      await pauseAfter(code)
     }
   })
   return {

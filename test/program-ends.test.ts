@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from './setup/client.ts'
+import { pauseAfter } from './setup/load.ts'
 import { openConnection } from './setup/raw-http.ts'
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -26,12 +27,14 @@ test('core, gateway and courier leave nothing open when they are stopped under l
   const receiver = await startReceiver()
   const webhook = { url: receiver.url, bizId: 'ends' }
   expect((await call(system, 'POST', '/api/v1/webhook/command/create', webhook)).body.code).toBe('2000')
-  let isStopping = false
   let answered = 0
-  const clients = signers.map(async signer => {
-    while (!isStopping) {
-      await call(signer, 'GET', '/api/v1/wallets').catch(() => {})
+  // Several for each gateway, which call it until it no longer listens.
+  const clients = [...signers, ...signers, ...signers].map(async signer => {
+    for (;;) {
+      const answer = await call(signer, 'GET', '/api/v1/wallets').catch(() => null)
+      if (!answer) return
       answered++
+      await pauseAfter(answer.body.code)
     }
   })
   await until('requests are answered', () => answered > 20)
@@ -39,7 +42,6 @@ test('core, gateway and courier leave nothing open when they are stopped under l
     expect(await program.stop()).toBe(0)
     expect(program.output()).not.toContain('still open')
   }
-  isStopping = true
   await Promise.all(clients)
   await other.stop()
   await receiver.stop()

@@ -8,12 +8,14 @@ import { dirname, join } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { inParallel } from '../cli/processes/in-parallel.ts'
 import { retryUnavailable } from '../cli/processes/retry.ts'
 import { type Answer, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { type Cluster, startCluster } from './setup/cluster.ts'
 import { readCompose } from './setup/compose.ts'
 import { connect } from './setup/database.ts'
 import { root } from './setup/images.ts'
+import { pauseAfter } from './setup/load.ts'
 import { readMetric } from './setup/metrics.ts'
 import { exchange } from './setup/raw-http.ts'
 import { signRows } from './setup/sign-rows.ts'
@@ -270,9 +272,7 @@ test('with the loss of a gateway and a core under load, every transfer is made o
   const balance = await balanceOf(hot)
   let done = 0
   const codes = new Set<string>()
-  const work = numbers.map(async (number, at) => {
-    // Ten at a time.
-    if (at >= 10) await until('fewer than ten are in progress', () => done > at - 10)
+  const work = inParallel(10, numbers, async number => {
     await until(`transfer ${number} is made`, async () => {
       const code = await codeOf(number)
       codes.add(code)
@@ -284,7 +284,7 @@ test('with the loss of a gateway and a core under load, every transfer is made o
   await cluster.programs['core-1']!.kill('SIGKILL')
   await until('more are made without the core', () => done > 120)
   await cluster.programs['gateway-1']!.kill('SIGKILL')
-  await Promise.all(work)
+  await work
 
   // HAProxy closes a client's connection when the gateway behind it is lost. The client retries, as after S003.
   for (const code of codes) expect(['2000', 'S002', 'S003', 'no answer']).toContain(code)
@@ -308,11 +308,18 @@ test('a gateway and a core that are stopped for an upgrade finish their requests
   let isLoaded = true
   const codes: string[] = []
   const load = Array.from({ length: 8 }, async () => {
-    while (isLoaded) codes.push(await codeOf(next++))
+    while (isLoaded) {
+      const code = await codeOf(next++)
+      codes.push(code)
+      await pauseAfter(code)
+    }
   })
   // Clients that keep connections to the gateway busy.
   const direct = Array.from({ length: 4 }, async () => {
-    while (isLoaded) await call(gateway('gateway-1'), 'GET', '/api/v1/wallets').catch(() => null)
+    while (isLoaded) {
+      const answer = await call(gateway('gateway-1'), 'GET', '/api/v1/wallets').catch(() => null)
+      await pauseAfter(answer?.body.code ?? 'no answer')
+    }
   })
   for (const name of ['gateway-1', 'core-1']) {
     expect(await cluster.programs[name]!.stop(), name).toBe(0)
@@ -350,7 +357,11 @@ test('a backup under load can be restored, verified, and compared with a checkpo
   let next = 1_000_000
   let made = 0
   const load = Array.from({ length: 4 }, async () => {
-    while (isLoaded) if ((await codeOf(next++)) === '2000') made++
+    while (isLoaded) {
+      const code = await codeOf(next++)
+      if (code === '2000') made++
+      await pauseAfter(code)
+    }
   })
   await cluster.run('admin', ['ledger', 'checkpoint', '--out', checkpointBefore!])
   await backup('take', file!)

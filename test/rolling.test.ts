@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { call, createPath } from './setup/client.ts'
+import { pauseAfter } from './setup/load.ts'
 import { transferOrder } from './setup/order.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -65,7 +66,11 @@ test('every transfer succeeds at its first attempt, and every program stops in o
     }
   }
   const clients = Array.from({ length: 12 }, async () => {
-    while (!isOver) codes.push(await codeOf(++sent))
+    while (!isOver) {
+      const code = await codeOf(++sent)
+      codes.push(code)
+      await pauseAfter(code)
+    }
   })
   const moreTransfers = async () => {
     const before = codes.length

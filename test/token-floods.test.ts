@@ -44,7 +44,7 @@ async function flood(token: string, makeCall: () => BatchCall, served: Promise<u
 async function useApi(): Promise<number[]> {
   const [source, target] = system.wallets
   const statuses: number[] = []
-  for (let count = 0; count < 10; count++) {
+  for (let count = 0; count < 3; count++) {
     const read = await call(system, 'GET', `/api/v1/wallets/${source!.walletId}/balance`)
     const order = { bizId: randomUUID(), amount: '0.01', currency: 'USD' }
     const body = { ...order, sourceWalletId: source!.walletId, targetWalletId: target!.walletId }
@@ -88,7 +88,7 @@ const floods: [string, () => string, () => BatchCall][] = [
 test.each(floods)('a flood of %s does not stop the API', async (_, token, makeCall) => {
   const served = useApi()
   await flood(token(), makeCall, served)
-  expect(await served).toEqual(Array.from({ length: 20 }, () => 200))
+  expect(await served).toEqual(Array.from({ length: 6 }, () => 200))
 })
 
 test('calls that a token must not make, and calls with invalid input, are sampled in the log, and all counted', async () => {

@@ -38,7 +38,7 @@ const residentBytes = () => readMetric(gateway.internalUrl, 'process_resident_me
 const bodyBytes = () => readMetric(gateway.internalUrl, 'gateway_body_bytes')
 
 /**
- * Repeats an attack until clients at the address of the attacker and at another one have been served ten times each. Returns the
+ * Repeats an attack until clients at the address of the attacker and at another one have been served four times each. Returns the
  * outcomes of the attacks, and by how much the memory of the gateway grew.
  */
 async function serveDuring(attack: () => Promise<Outcomes>): Promise<{ outcomes: Outcomes; grownBytes: number }> {
@@ -53,7 +53,7 @@ async function serveDuring(attack: () => Promise<Outcomes>): Promise<{ outcomes:
     while (!isOver)
   }
   const serve = async (client: Overrides) => {
-    for (let served = 0; served < 10; ) {
+    for (let served = 0; served < 4; ) {
       const { body } = await call(system, 'POST', createPath, transferOrder(system), client)
       // Redis may answer too slowly on a busy machine.
       expect(['2000', 'S002']).toContain(body.code)
