@@ -135,13 +135,13 @@ test('every endpoint returns an amount as it was sent', async () => {
   }
 })
 
-describe('sums of a million amounts are exact', () => {
-  const million = 1_000_000
+describe('sums of a hundred thousand amounts are exact', () => {
+  const many = 100_000
 
   test('in code: Decimal adds like whole numbers', () => {
     const random = new Random(1)
     let [sum, units] = [new Decimal(0), 0n]
-    for (let count = 0; count < million; count++) {
+    for (let count = 0; count < many; count++) {
       const whole = String(random.int(2 ** 31)).repeat(1 + random.int(2))
       const amount = `${BigInt(whole)}.${String(random.int(1_000_000_000)).padStart(9, '0')}${String(count).padStart(9, '0')}`
       // In and out, like the flows of a wallet.
@@ -163,15 +163,15 @@ describe('sums of a million amounts are exact', () => {
       system.database.serviceUrl,
       `select sum(n * ${amount}::numeric)::text as sum, sum(case n % 2 when 0 then n * ${amount}::numeric
          else - (n - 1) * ${amount}::numeric end)::text as difference
-       from generate_series(1::bigint, ${million}) n`,
+       from generate_series(1::bigint, ${many}) n`,
     )
     const units = unitsOf(amount)
-    expect(unitsOf(String(row!.sum))).toBe((units * BigInt(million) * BigInt(million + 1)) / 2n)
+    expect(unitsOf(String(row!.sum))).toBe((units * BigInt(many) * BigInt(many + 1)) / 2n)
     // 2 − 0 + 4 − 2 + …: each pair leaves twice the amount.
-    expect(unitsOf(String(row!.difference))).toBe(units * BigInt(million))
+    expect(unitsOf(String(row!.difference))).toBe(units * BigInt(many))
   })
 
-  test('in the posting rules: two wallets after a hundred thousand transfers of random size', () => {
+  test('in the posting rules: two wallets after ten thousand transfers of random size', () => {
     const seed = chooseSeed()
     const random = new Random(seed)
     const wallets = new Map([
@@ -180,7 +180,7 @@ describe('sums of a million amounts are exact', () => {
     ])
     const held = { a: unitsOf(mostEther), b: 0n }
     let orderCount = 0
-    for (let batch = 0; batch < 400; batch++) {
+    for (let batch = 0; batch < 40; batch++) {
       const postings = Array.from({ length: 250 }, (_, at): Posting => {
         const [sourceWalletId, targetWalletId] = (random.chance(0.5) ? ['a', 'b'] : ['b', 'a']) as [
           Uuid<'wallet'>,
@@ -215,7 +215,7 @@ describe('sums of a million amounts are exact', () => {
       for (const each of decision.wallets) wallets.set(each.id, each)
       orderCount = decision.after.orderCount
     }
-    expect(orderCount, `seed ${seed}`).toBeGreaterThan(10_000)
+    expect(orderCount, `seed ${seed}`).toBeGreaterThan(1_000)
     for (const id of ['a', 'b'] as const) expect(wallets.get(id)!.balance.toFixed(18)).toBe(textOf(held[id], 'ETH'))
   })
 })
