@@ -13,7 +13,8 @@ import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { verifyLedger } from '../../../../test/setup/verify.ts'
 import { migrate } from './migrate.ts'
-import { migrationNames, migrations } from './migrations/index.ts'
+import { migrations } from './migrations/index.ts'
+import { migrationNames } from './migrations/names.ts'
 import { openPool } from './pool.ts'
 
 // The current core keeps working while the migrations of a later version run.

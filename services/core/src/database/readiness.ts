@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { migrationNames } from './migrations/index.ts'
+import { migrationNames } from './migrations/names.ts'
 
 /** Whether the database answers and has every migration that this code knows. */
 export async function isSchemaCurrent(reads: Pool): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { currencyDecimals } from '@workspace-wallet/contract'
-import { migrationNames } from '../../../database/migrations/index.ts'
+import { migrationNames } from '../../../database/migrations/names.ts'
 import { chainKeyFingerprint } from '../../../ledger/chain/chain-key.ts'
 import type { Findings } from '../findings/findings.ts'
 import type { Reader } from './reader.ts'
