@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
 import { apiKeyColumns, apiKeyMac } from '../database/tables/api-key.ts'
-import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
+import { rowOfEntity } from '../database/tables/table.ts'
 import { signature } from '../database/types.ts'
 
 const ApiKeySchema = defineEntity({

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { auditColumns } from '../database/tables/audit.ts'
-import { propertiesOf } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
 
 const AuditEntrySchema = defineEntity({
   name: 'AuditEntry',

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { journalColumns } from '../database/tables/journal.ts'
-import { propertiesOf } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
 
 /** The events of a workspace that are not transfers. Written and read in SQL only. */
 const JournalSchema = defineEntity({

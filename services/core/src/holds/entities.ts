@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
 import { holdColumns } from '../database/tables/hold.ts'
-import { propertiesOf } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
 import { signature } from '../database/types.ts'
 
 /** Written and read in SQL only: see ledger/store and queries.ts. */

@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { defineEntity } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
 import { type LimitRow, limitColumns, limitMac } from '../database/tables/spending-limit.ts'
-import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { rowOfEntity } from '../database/tables/table.ts'
 import { signature } from '../database/types.ts'
 import { isSet } from '../ledger/decide/spending.ts'
 

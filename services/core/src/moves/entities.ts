@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
-import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
+import { rowOfEntity } from '../database/tables/table.ts'
 import { workspaceMoveColumns, workspaceMoveMac } from '../database/tables/workspace-move.ts'
 import { signature } from '../database/types.ts'
 

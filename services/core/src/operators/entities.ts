@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { defineEntity } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
 import { operatorColumns, operatorMac } from '../database/tables/operator.ts'
-import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
+import { rowOfEntity } from '../database/tables/table.ts'
 import { signature } from '../database/types.ts'
 
 const OperatorSchema = defineEntity({

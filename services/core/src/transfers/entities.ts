@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { propertiesOf } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
 import { entryColumns, transferColumns } from '../database/tables/transfer.ts'
 
 const { workspaceId, transferId: id, ...columns } = transferColumns

@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { defineEntity, p } from '@mikro-orm/core'
 import type { SignedEntity } from '../database/row-signer.ts'
-import { propertiesOf, rowOfEntity } from '../database/tables/table.ts'
+import { propertiesOf } from '../database/tables/properties.ts'
+import { rowOfEntity } from '../database/tables/table.ts'
 import { type WalletRow, walletColumns, walletMac } from '../database/tables/wallet.ts'
 import { signature } from '../database/types.ts'
 

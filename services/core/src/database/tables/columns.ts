@@ -1,9 +1,12 @@
-import { p } from '@mikro-orm/core'
+import type { p } from '@mikro-orm/core'
 import { Decimal, type Id, type IdKind, type Uuid, uuidFromId } from '@workspace-wallet/contract'
-import { DecimalType, PublicId } from '../types.ts'
+import type { DecimalType, PublicId } from '../types.ts'
 
 /** A value in what a MAC covers: one that has only one JSON serialization. */
 export type SignedValue = string | number | null | readonly string[]
+
+/** What makes the properties of entities (see properties.ts). The verifier has no entities, and does not load MikroORM for them. */
+export type PropertyParts = { p: typeof p; DecimalType: typeof DecimalType; PublicId: typeof PublicId }
 
 /** A kind of column: how core reads its values, what a MAC covers of them, and what an entity has. */
 export type Column<Value = unknown, Property = unknown> = {
@@ -21,18 +24,20 @@ export type Column<Value = unknown, Property = unknown> = {
   /** The value of a property of an entity. */
   ofEntity(value: unknown): Value
   /** The property of an entity. */
-  property(): Property
+  property(parts: PropertyParts): Property
 }
 
 /** A column that is read and signed as it is. */
-function plain<Value extends SignedValue, Property>(property: () => Property): Column<Value, Property> {
+function plain<Value extends SignedValue, Property>(
+  property: (parts: PropertyParts) => Property,
+): Column<Value, Property> {
   const same = (value: unknown) => value as Value
   return { read: column => column, parse: same, signed: same, ofEntity: same, property }
 }
 
 /** An ID. Entities have the public ID. */
 export function uuid<Kind extends IdKind>(kind: Kind) {
-  const property = () => p.type(new PublicId(kind))
+  const property = ({ p, PublicId }: PropertyParts) => p.type(new PublicId(kind))
   return { ...plain<Uuid<Kind>, ReturnType<typeof property>>(property), ofEntity: idOf }
 
   function idOf(id: unknown): Uuid<Kind> {
@@ -40,22 +45,22 @@ export function uuid<Kind extends IdKind>(kind: Kind) {
   }
 }
 
-export const text = plain<string, ReturnType<typeof p.text>>(() => p.text())
+export const text = plain<string, ReturnType<typeof p.text>>(({ p }) => p.text())
 
 /** A text of which the database does not check that it is one of these values. */
 export function textOf<Value extends string>() {
-  const property = () => p.text().$type<Value>()
+  const property = ({ p }: PropertyParts) => p.text().$type<Value>()
   return plain<Value, ReturnType<typeof property>>(property)
 }
 
 /** One of these texts. A stored row may say something else, until its MAC is checked. */
 export function oneOf<const Values extends readonly string[]>(values: Values) {
-  const property = () => p.enum(values)
+  const property = ({ p }: PropertyParts) => p.enum(values)
   return plain<Values[number], ReturnType<typeof property>>(property)
 }
 
 /** A whole number below 2^53. NaN if it is damaged. */
-function number<Property>(property: () => Property): Column<number, Property> {
+function number<Property>(property: (parts: PropertyParts) => Property): Column<number, Property> {
   return {
     ...plain<number, Property>(property),
     parse(found) {
@@ -67,11 +72,11 @@ function number<Property>(property: () => Property): Column<number, Property> {
 
 const numberOf = (found: unknown) => (found === null ? Number.NaN : Number(found))
 
-export const bigint = number(() => p.bigint('number'))
-export const integer = number(() => p.integer())
-export const smallint = number(() => p.smallint())
+export const bigint = number(({ p }) => p.bigint('number'))
+export const integer = number(({ p }) => p.integer())
+export const smallint = number(({ p }) => p.smallint())
 
-const decimalProperty = () => p.type(DecimalType)
+const decimalProperty = ({ p, DecimalType }: PropertyParts) => p.type(DecimalType)
 /** An exact decimal. NaN if it is damaged, and then every sum with it. */
 export const decimal: Column<Decimal, ReturnType<typeof decimalProperty>> = {
   read: column => `${column}::text`,
@@ -88,7 +93,7 @@ export const decimalText: Column<string, ReturnType<typeof decimalProperty>> = {
   read: column => `${column}::text`,
 }
 
-const timeProperty = () => p.datetime(3)
+const timeProperty = ({ p }: PropertyParts) => p.datetime(3)
 /** A time, which is read in milliseconds: the driver parses the text of a time so slowly that it takes as long as the other columns. */
 export const time: Column<Date, ReturnType<typeof timeProperty>> = {
   read: column => `round(date_part('epoch', ${column}) * 1000)`,
@@ -102,14 +107,14 @@ export const time: Column<Date, ReturnType<typeof timeProperty>> = {
   property: timeProperty,
 }
 
-const dayProperty = () => p.date()
+const dayProperty = ({ p }: PropertyParts) => p.date()
 /** A day, such as 2026-11-22. */
 export const day: Column<string, ReturnType<typeof dayProperty>> = {
   ...plain<string, ReturnType<typeof dayProperty>>(dayProperty),
   read: column => `${column}::text`,
 }
 
-const bytesProperty = () => p.blob()
+const bytesProperty = ({ p }: PropertyParts) => p.blob()
 /** Bytes, which are read and signed in hex. */
 export const bytes: Column<Buffer, ReturnType<typeof bytesProperty>> = {
   read: column => `encode(${column}, 'hex')`,
@@ -119,7 +124,7 @@ export const bytes: Column<Buffer, ReturnType<typeof bytesProperty>> = {
   property: bytesProperty,
 }
 
-const jsonProperty = () => p.json<unknown>().columnType('json')
+const jsonProperty = ({ p }: PropertyParts) => p.json<unknown>().columnType('json')
 /** JSON, of which a MAC covers the text as it was written. */
 export const jsonText: Column<string, ReturnType<typeof jsonProperty>> = {
   ...plain<string, ReturnType<typeof jsonProperty>>(jsonProperty),
@@ -129,7 +134,7 @@ export const jsonText: Column<string, ReturnType<typeof jsonProperty>> = {
 
 /** A list of texts. */
 export function list<Item extends string>() {
-  const property = () => p.array<Item>()
+  const property = ({ p }: PropertyParts) => p.array<Item>()
   return {
     ...plain<readonly Item[], ReturnType<typeof property>>(property),
     read: (column: string) => `to_json(${column})`,
@@ -146,7 +151,7 @@ export function orNull<Value, Property extends { nullable(): unknown }>(
     parse: found => (found === null ? null : column.parse(found)),
     signed: value => (value === null ? null : column.signed(value)),
     ofEntity: value => (value === null || value === undefined ? null : column.ofEntity(value)),
-    property: () => column.property().nullable() as ReturnType<Property['nullable']>,
+    property: parts => column.property(parts).nullable() as ReturnType<Property['nullable']>,
   }
 }
 
@@ -154,7 +159,7 @@ export function orNull<Value, Property extends { nullable(): unknown }>(
 export function primary<Value, Property extends { primary(): unknown }>(
   column: Column<Value, Property>,
 ): Column<Value, ReturnType<Property['primary']>> {
-  return { ...column, property: () => column.property().primary() as ReturnType<Property['primary']> }
+  return { ...column, property: parts => column.property(parts).primary() as ReturnType<Property['primary']> }
 }
 
 /** A column that has another name than its property. */
@@ -162,5 +167,5 @@ export function named<Value, Property extends { fieldName(name: string): unknown
   name: string,
   column: Column<Value, Property>,
 ): Column<Value, Property> {
-  return { ...column, name, property: () => column.property().fieldName(name) as Property }
+  return { ...column, name, property: parts => column.property(parts).fieldName(name) as Property }
 }

@@ -118,11 +118,3 @@ export function signedValues<Of extends Columns>(columns: Of, row: RowOf<Of>): S
   for (const property in columns) values.push(columns[property]!.signed(row[property]))
   return values
 }
-
-/** The properties of an entity with these columns. */
-export function propertiesOf<Of extends Columns>(
-  columns: Of,
-): { [Name in keyof Of]: ReturnType<Of[Name]['property']> } {
-  const properties = Object.entries(columns).map(([property, column]) => [property, column.property()])
-  return Object.fromEntries(properties) as { [Name in keyof Of]: ReturnType<Of[Name]['property']> }
-}

@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { defineEntity } from '@mikro-orm/core'
 import type { SignedEntity } from '../../database/row-signer.ts'
 import { type LedgerRow, ledgerColumns, ledgerMac } from '../../database/tables/ledger.ts'
-import { propertiesOf, rowOfEntity } from '../../database/tables/table.ts'
+import { propertiesOf } from '../../database/tables/properties.ts'
+import { rowOfEntity } from '../../database/tables/table.ts'
 import { signature } from '../../database/types.ts'
 
 /** A workspace's lock and counters. The ORM only reads it; database functions write it (see functions.ts). */
