@@ -1,5 +1,10 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { testFiles } from './test/setup/projects.ts'
+
+// Threads and programs that unit tests start strip types and compile anew without it. The tests of `system` have a directory of
+// their own (test/setup/global.ts).
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node')
 
 const { unit, system, buckets } = testFiles()
 /** Of the tests of tables in another schema than `public`. */
