@@ -19,11 +19,12 @@ export async function until<T>(
     late.reject(new Error(`Waited ${withinMs / 1000} s in vain: ${what}\n${describeRunningPrograms()}`))
   }, withinMs)
   try {
-    for (;;) {
+    // Longer and longer, because many questions are calls of the programs that are to get ready.
+    for (let pauseMs = 10; ; pauseMs = Math.min(50, 1.2 * pauseMs)) {
       // The question itself may hang.
       const answer = await Promise.race([ask(), late.promise])
       if (answer) return answer
-      await Promise.race([sleep(10), late.promise])
+      await Promise.race([sleep(pauseMs), late.promise])
     }
   } finally {
     clearTimeout(timer)
