@@ -113,7 +113,7 @@ describe('more connections than a gateway holds', () => {
   const isServedFrom = async (address: string, url: string) => (await statusFrom(address, url)) === 'HTTP/1.1 200'
 
   test('are closed: one address gets half of them, and another one is served', async () => {
-    const { url } = await system.startGateway({ MAX_CONNECTIONS: '64' })
+    const { url, stop } = await system.startGateway({ MAX_CONNECTIONS: '64' })
     const sockets = await Promise.all(Array.from({ length: 100 }, () => openFrom('127.0.0.2', url)))
     // After a request, a connection stays open for a minute.
     const responses = sockets.map(socket => {
@@ -126,13 +126,15 @@ describe('more connections than a gateway holds', () => {
     expect(await isServedFrom('127.0.0.1', url)).toBe(true)
     for (const socket of sockets) socket.destroy()
     await until('the address is served again', () => isServedFrom('127.0.0.2', url))
+    await stop()
   })
 
   test('are not counted for a trusted proxy', async () => {
-    const { url } = await system.startGateway({ MAX_CONNECTIONS: '64', TRUSTED_PROXIES: '127.0.0.2' })
+    const { url, stop } = await system.startGateway({ MAX_CONNECTIONS: '64', TRUSTED_PROXIES: '127.0.0.2' })
     const sockets = await Promise.all(Array.from({ length: 60 }, () => openFrom('127.0.0.2', url)))
     expect(await isServedFrom('127.0.0.2', url)).toBe(true)
     for (const socket of sockets) socket.destroy()
+    await stop()
   })
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Readiness } from '@workspace-wallet/runtime'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { type Redis, startRedis } from '../cli/processes/redis.ts'
 import { type Answer, type Credentials, call } from './setup/client.ts'
@@ -25,7 +25,6 @@ const offsets = [-50, -30, 0, 30, 60]
 let system: System
 let redis: Redis
 let durable: Redis
-const others: System[] = []
 beforeAll(async () => {
   redis = await startRedis()
   system = await startSystem({ gateways: 2, gatewayEnvironment: { REDIS_URL: redis.url } })
@@ -33,7 +32,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await system.stop()
-  for (const other of others) await other.stop()
   await redis.stop()
   await durable.stop()
 })
@@ -116,10 +114,10 @@ async function command(url: string, ...args: string[]): Promise<unknown> {
   return answer
 }
 
-/** Gateways of the same core use one nonce store at a time, so each other one has a core of its own. */
+/** Gateways of the same core use one nonce store at a time, so each other one has a core of its own, until the end of the test. */
 async function systemOn(redisUrl: string): Promise<System> {
   const other = await startSystem({ gatewayEnvironment: { REDIS_URL: redisUrl } })
-  others.push(other)
+  onTestFinished(() => other.stop())
   return other
 }
 
@@ -214,11 +212,14 @@ describe('a Redis whose settings change while it is in use', () => {
   let other: System
   beforeAll(async () => {
     changing = await startRedis()
-    other = await systemOn(changing.url)
+    other = await startSystem({ gatewayEnvironment: { REDIS_URL: changing.url } })
     gateway = other.gateways[0]!
     await untilReady(other)
   })
-  afterAll(() => changing.stop())
+  afterAll(async () => {
+    await other.stop()
+    await changing.stop()
+  })
   const set = (...settings: string[]) => command(changing.url, 'CONFIG', 'SET', ...settings)
   const mayEvict = () => set('maxmemory', '1gb', 'maxmemory-policy', 'volatile-lru')
   const mayNotEvict = () => set('maxmemory', '0', 'maxmemory-policy', 'noeviction')
@@ -438,7 +439,7 @@ test('a nonce file on a full disk: S002, and readiness and log give the reason, 
   if (!disk) return console.log('disk full: this user may not mount a disk; not tested')
   try {
     const own = await startSystem({ gateways: 0 })
-    others.push(own)
+    onTestFinished(() => own.stop())
     const gateway = await own.startGateway({
       NONCE_FILE: join(disk.path, 'nonces.db'),
       REDIS_URL: undefined,

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { networkOf } from '@workspace-wallet/runtime'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Program } from '../cli/processes/program.ts'
 import { type Redis, startRedis } from '../cli/processes/redis.ts'
 import { type Answer, type Credentials, call, createPath, type Overrides } from './setup/client.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -55,7 +56,8 @@ test('without limits, answers have no RateLimit fields, and any number of reques
 })
 
 test('Redis stores no nonces of requests above the limit, whatever path they ask for', async () => {
-  const { url } = await system.startGateway({ KEY_REQUESTS_PER_SECOND: '1', KEY_REQUESTS_BURST: '5' })
+  const { url, stop } = await system.startGateway({ KEY_REQUESTS_PER_SECOND: '1', KEY_REQUESTS_BURST: '5' })
+  onTestFinished(async () => void (await stop()))
   await until('the gateway is ready', async () => (await fetch(`${url}/readyz`)).ok)
   const key = await newKey()
   const paths = [list, '/api/v1/nowhere', `${list}/`, '/api/v1/transfer/query/orders']
@@ -72,11 +74,13 @@ test('Redis stores no nonces of requests above the limit, whatever path they ask
 })
 
 describe.each(stores)('the limit of a key, counted $where', ({ gateways, store }) => {
+  const started: Program[] = []
   let urls: string[]
+  afterAll(() => Promise.all(started.map(gateway => gateway.stop())))
   beforeAll(async () => {
     const environment = { ...keyLimit, ...(await store()) }
-    urls = []
-    for (let count = 0; count < gateways; count++) urls.push((await system.startGateway(environment)).url)
+    for (let count = 0; count < gateways; count++) started.push(await system.startGateway(environment))
+    urls = started.map(({ url }) => url)
     // A new nonce file is a new generation, which rejects requests that may have been accepted before it began.
     const probe = await newKey()
     const timestamp = () => String(Math.floor(Date.now() / 1000) + 60)
@@ -174,11 +178,13 @@ describe.each(stores)('the limit of a key, counted $where', ({ gateways, store }
 })
 
 describe.each(stores)('the limit of failed authentications of an address, counted $where', ({ gateways, store }) => {
+  const started: Program[] = []
   let urls: string[]
+  afterAll(() => Promise.all(started.map(gateway => gateway.stop())))
   beforeAll(async () => {
     const environment = { ...failureLimit, ...(await store()) }
-    urls = []
-    for (let count = 0; count < gateways; count++) urls.push((await system.startGateway(environment)).url)
+    for (let count = 0; count < gateways; count++) started.push(await system.startGateway(environment))
+    urls = started.map(({ url }) => url)
     await until('the gateways know the key', async () => {
       const answers = await Promise.all(urls.map((_, at) => from('192.0.2.1', at)))
       return answers.every(({ status }) => status === 200)
