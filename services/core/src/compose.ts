@@ -46,6 +46,7 @@ import { Shards } from './ledger/posting/shards.ts'
 import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { findLeft } from './places/claims.ts'
 import { inTime } from './places/in-time.ts'
 import { Placement } from './places/placement.ts'
 import { Places } from './places/places.ts'
@@ -187,7 +188,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   const name = nameOfPlace(configuredUrl)
   const log = config.DATABASE_URLS.length > 0 ? shared.log.child({ place: name }) : shared.log
   const { LEDGER_CHAIN_KEY: chainKey } = config
-  const history = new DatabaseHistory(log)
+  const history = new DatabaseHistory(log, (db, workspaceIds) => findLeft(db, { chainKey, number }, workspaceIds))
   const pooler = poolerOf(configuredUrl, config.DATABASE_POOLER_URL)
   const placement = await Placement.find(configuredUrl, history, log)
   const admit = async (client: ClientBase) => {

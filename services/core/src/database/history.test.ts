@@ -51,7 +51,7 @@ async function leadTo({ port }: Postgres): Promise<void> {
   await address.restore()
 }
 
-const newHistory = () => new DatabaseHistory(createLog('test', 'silent').log)
+const newHistory = () => new DatabaseHistory(createLog('test', 'silent').log, async () => [])
 const reasonOf = (pool: Pool) =>
   pool.query('select 1').then(
     () => null,

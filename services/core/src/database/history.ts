@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import type { Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Client, ClientBase, Pool } from 'pg'
 import { isEnded, RepeatedCheck } from './repeated-check.ts'
@@ -15,7 +16,7 @@ const keptRows = 128
 export type CommittedRow = {
   table: 'transfer' | 'journal' | 'audit'
   /** Null for the audit of actions on no workspace. */
-  workspaceId: string | null
+  workspaceId: Uuid<'workspace'> | null
   position: number
   mac: Buffer
 }
@@ -44,14 +45,11 @@ const placeText = `
       as timeline,
     case when not pg_is_in_recovery() then (pg_current_wal_flush_lsn() - '0/0')::text end as position`
 
-/** SQL: how many of these rows do not exist. */
+/** SQL: the workspaces of those of these rows that do not exist. */
 const missingText = `
-  select count(*)::int as missing
+  select workspace
   from unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[]) as kept (of_table, workspace, at_position, of_mac)
-  where not case
-    -- The rows of a workspace that has left are removed.
-    when exists (select from workspace_move where workspace_id = workspace and state = 'LEFT') then true
-    else case of_table
+  where not case of_table
     when 'transfer' then exists (
       select from transfer where workspace_id = workspace and position = at_position and source_mac = decode(of_mac, 'hex'))
     when 'journal' then exists (
@@ -60,8 +58,10 @@ const missingText = `
       then exists (select from audit where workspace_id is null and position = at_position and mac = decode(of_mac, 'hex'))
       else exists (select from audit where workspace_id = workspace and position = at_position and mac = decode(of_mac, 'hex'))
     end
-    end
   end`
+
+/** Finds those of these workspaces that have left the place of the database, after which their rows are removed. */
+type FindLeft = (db: ClientBase, workspaceIds: readonly Uuid<'workspace'>[]) => Promise<Uuid<'workspace'>[]>
 
 /**
  * The history of the database, as far as this core has seen it. A connection that leads to a server with less is refused: a former
@@ -72,6 +72,7 @@ const missingText = `
  */
 export class DatabaseHistory {
   readonly #log: Log
+  readonly #findLeft: FindLeft
   #seen: ServerPosition | null = null
   /** The last acknowledged commits, the latest first. */
   #acknowledged: CommittedRow[] = []
@@ -83,8 +84,10 @@ export class DatabaseHistory {
   /** How many connections were refused, by reason. */
   readonly refused = Object.fromEntries(refusalReasons.map(reason => [reason, 0])) as Record<RefusalReason, number>
 
-  constructor(log: Log) {
+  /** @param findLeft must trust no row that core did not write */
+  constructor(log: Log, findLeft: FindLeft) {
     this.#log = log
+    this.#findLeft = findLeft
   }
 
   /** Why the last connection was refused; null after one that was not. */
@@ -120,7 +123,7 @@ export class DatabaseHistory {
     const seen = this.#seen
     // A standby that was promoted is of the same cluster: each connection is checked.
     if (!seen || place.systemId === seen.systemId) return
-    await requireRows(client, this.#acknowledged, place)
+    await this.#requireRows(client, this.#acknowledged, place)
     this.#former.add(seen.systemId)
     this.#former.delete(place.systemId)
     this.#seen = place
@@ -188,9 +191,31 @@ export class DatabaseHistory {
     let rows: CommittedRow[]
     do {
       rows = this.#acknowledged.slice()
-      await requireRows(client, rows, place)
+      await this.#requireRows(client, rows, place)
       // Until connections to the former primary are closed, it can confirm more.
     } while (rows[0] !== this.#acknowledged[0] && place.timeline > this.#seen!.timeline)
+  }
+
+  /** @throws StaleDatabase if rows are missing, except for those of workspaces that have left */
+  async #requireRows(
+    client: ClientBase,
+    rows: readonly CommittedRow[],
+    { timeline }: ServerPosition,
+  ): Promise<void> {
+    const found = await client.query<{ workspace: Uuid<'workspace'> | null }>(missingText, [
+      rows.map(row => row.table),
+      rows.map(row => row.workspaceId),
+      rows.map(row => row.position),
+      rows.map(row => row.mac.toString('hex')),
+    ])
+    const ofWorkspaces = new Set(found.rows.flatMap(({ workspace }) => workspace ?? []))
+    const left = new Set(ofWorkspaces.size > 0 ? await this.#findLeft(client, [...ofWorkspaces]) : [])
+    const missing = found.rows.filter(({ workspace }) => workspace === null || !left.has(workspace)).length
+    if (missing > 0)
+      throw new StaleDatabase(
+        'lost_commits',
+        `timeline ${timeline} lacks ${missing} of the last ${rows.length} commits that this core has acknowledged. ${restart}`,
+      )
   }
 
   #accept(place: ServerPosition): void {
@@ -247,26 +272,6 @@ function requireSince(seen: ServerPosition, place: ServerPosition): void {
     refuse(
       'position',
       `the log of the server ends at ${lsn(place.position)}, and core has seen it up to ${lsn(seen.position)}`,
-    )
-}
-
-/** @throws StaleDatabase */
-async function requireRows(
-  client: ClientBase,
-  rows: readonly CommittedRow[],
-  { timeline }: ServerPosition,
-): Promise<void> {
-  const found = await client.query<{ missing: number }>(missingText, [
-    rows.map(row => row.table),
-    rows.map(row => row.workspaceId),
-    rows.map(row => row.position),
-    rows.map(row => row.mac.toString('hex')),
-  ])
-  const { missing } = found.rows[0]!
-  if (missing > 0)
-    throw new StaleDatabase(
-      'lost_commits',
-      `timeline ${timeline} lacks ${missing} of the last ${rows.length} commits that this core has acknowledged. ${restart}`,
     )
 }
 

@@ -71,6 +71,19 @@ const findMovesStatement = statement<FoundRow<typeof storedWorkspaceMoveColumns>
   `select ${selectColumns(storedWorkspaceMoveColumns, 'm')} from workspace_move m where m.workspace_id = any ($1::uuid[])`,
 )
 
+/** Those of these workspaces that have left a place: their rows may be removed there. */
+export async function findLeft(
+  db: Queryable,
+  { chainKey, number }: { chainKey: KeyObject; number: number },
+  workspaceIds: readonly Uuid<'workspace'>[],
+): Promise<Uuid<'workspace'>[]> {
+  const rows = await run(db, findMovesStatement, [plainArray(workspaceIds)])
+  return rows.flatMap(found => {
+    const move = rowFrom(storedWorkspaceMoveColumns, found)
+    return move.state === 'LEFT' && isGenuineIn(chainKey, number, move) ? move.workspaceId : []
+  })
+}
+
 /** The last move of a workspace to a place or away from it; null without one that core wrote for this place. */
 export async function findMove(
   db: Queryable,
