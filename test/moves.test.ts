@@ -6,10 +6,11 @@ import { promisify } from 'node:util'
 import { type Move, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Copier, nothingCopied } from '../cli/admin/move/copy.ts'
 import { cancelMove, moveWorkspace } from '../cli/admin/move/move.ts'
 import { adminProgram } from './setup/admin-command.ts'
 import { type Credentials, call, createPath } from './setup/client.ts'
-import { createTestDatabase, execute, query, type TestDatabase } from './setup/database.ts'
+import { connect, createTestDatabase, execute, query, type TestDatabase } from './setup/database.ts'
 import { startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -376,6 +377,71 @@ test(
   timeout,
 )
 
+/** Begins a move to the second place, and stops the workspace. Nothing is copied. */
+async function stopMove({ workspaceId }: Tenant): Promise<void> {
+  await system.admin.moves.begin.mutate({ workspaceId, place: 1 })
+  await system.admin.moves.stop.mutate({ workspaceId })
+}
+
+const untilItMayArrive = (tenant: Tenant) =>
+  until('it may arrive', async () => {
+    const { now, move } = await system.admin.moves.find.query(tenant)
+    return now >= move!.mayArriveAt!
+  })
+
+describe('with the password of the service in the place where a workspace goes', () => {
+  /** With the highest generation, so that core cannot write the next one if it has to be higher. */
+  const overwriteMove = (tenant: Tenant) =>
+    execute(
+      second.serviceUrl,
+      `update workspace_move set generation = 9223372036854775807, revision = revision + 1, mac = '\\x00'
+       where workspace_id = ${idOf(tenant)}`,
+    )
+
+  test('a copy that is not complete is not used because the row of the move was modified; the move can be canceled', async () => {
+    const tenant = await newTenant(0)
+    const paid = [randomUUID(), randomUUID()]
+    await pay(tenant, paid[0]!)
+    await stopMove(tenant)
+    await overwriteMove(tenant)
+    await untilItMayArrive(tenant)
+    await expect(system.admin.moves.arrive.mutate(tenant)).rejects.toThrow('these tables differ')
+    expect(await system.admin.moves.find.query(tenant)).toMatchObject({ place: 0, move: { phase: 'STOPPED' } })
+    await expect(move(tenant, 1)).rejects.toThrow('was modified outside the service: cancel the move')
+    await cancelMove(system.admin, { ...tenant, ownerUrls })
+    expect(await pay(tenant, paid[1]!)).toMatchObject({ status: 200 })
+    expect((await bizIdsOf(tenant)).sort()).toEqual(paid.sort())
+    await expectOnlyIn(0, tenant)
+    await expectSound()
+  })
+
+  test('a workspace that has arrived does not go back because the row of the move was modified', async () => {
+    const tenant = await newTenant(0)
+    await stopMove(tenant)
+    const ofTenant = `from workspace_move t where workspace_id = ${idOf(tenant)}`
+    const [leaving] = await query(ownerUrls[0]!, `select json_agg(t)::text as rows ${ofTenant}`)
+    const [source, target] = [await connect(ownerUrls[0]!), await connect(ownerUrls[1]!)]
+    const copier = new Copier(source, target, uuidFromId('workspace', tenant.workspaceId)!)
+    await copier.copy(nothingCopied)
+    await copier.finish()
+    await untilItMayArrive(tenant)
+    await system.admin.moves.arrive.mutate(tenant)
+    // As if core had been killed before it wrote into the first place that the workspace has left.
+    await source.query(
+      `set session_replication_role = replica; delete ${ofTenant.replace(' t ', ' ')};
+       insert into workspace_move select * from json_populate_recordset(null::workspace_move, '${leaving!.rows}')`,
+    )
+    await overwriteMove(tenant)
+    await expect(system.admin.moves.cancel.mutate(tenant)).rejects.toThrow('has arrived, and the row of its move')
+    const isOpen = await query(
+      ownerUrls[0]!,
+      `select from ledger where workspace_id = ${idOf(tenant)} and status = 'OPEN'`,
+    )
+    expect(isOpen).toEqual([])
+    await Promise.all([source.end(), target.end()])
+  })
+})
+
 test('a workspace that cannot move is refused with the reason', async () => {
   const halted = await newTenant(0)
   await query(
@@ -404,9 +470,20 @@ test('a workspace that cannot move is refused with the reason', async () => {
 })
 
 describe('what the owner of the tables of both places can do', () => {
+  const copiedTables = ['workspace', 'ledger', 'wallet', 'member', 'api_key']
+
+  /** Removes a copy from the second place. */
+  const removeCopy = (tenant: Tenant) =>
+    execute(
+      ownerUrls[1]!,
+      `set session_replication_role = replica; ${[...copiedTables, 'workspace_move']
+        .map(table => `delete from ${table} where ${table === 'workspace' ? 'id' : 'workspace_id'} = ${idOf(tenant)}`)
+        .join(';')}`,
+    )
+
   /** Copies the rows of a workspace to the other place, as they are. */
   async function copyRows(from: number, to: number, tenant: Tenant): Promise<void> {
-    for (const table of ['workspace', 'ledger', 'wallet', 'member', 'api_key']) {
+    for (const table of copiedTables) {
       const column = table === 'workspace' ? 'id' : 'workspace_id'
       const [found] = await query(
         ownerUrls[from]!,
@@ -431,12 +508,27 @@ describe('what the owner of the tables of both places can do', () => {
     const { balance } = await core.wallets.get.query({ workspaceId: tenant.workspaceId, caller, walletId: tenant.b })
     expect(String(balance)).toBe('0.01')
     await core.close()
+    await removeCopy(tenant)
+  })
+
+  test('a copy with the row of its last move is not taken for a workspace that has moved: the verification names it', async () => {
+    const tenant = await newTenant(0)
+    await stopMove(tenant)
+    await cancelMove(system.admin, { ...tenant, ownerUrls })
+    await copyRows(0, 1, tenant)
+    await execute(ownerUrls[1]!, `delete from workspace_move where workspace_id = ${idOf(tenant)}`)
+    const copied = await query(
+      ownerUrls[0]!,
+      `select json_agg(t)::text as rows from workspace_move t where workspace_id = ${idOf(tenant)}`,
+    )
     await execute(
       ownerUrls[1]!,
-      `set session_replication_role = replica; ${['workspace', 'ledger', 'wallet', 'member', 'api_key']
-        .map(table => `delete from ${table} where ${table === 'workspace' ? 'id' : 'workspace_id'} = ${idOf(tenant)}`)
-        .join(';')}`,
+      `set session_replication_role = replica;
+       insert into workspace_move select * from json_populate_recordset(null::workspace_move, '${copied[0]!.rows}')`,
     )
+    const { brokenRules } = await verifyLedger(system)
+    expect(brokenRules.map(({ rule }) => rule)).toContain('workspace-place')
+    await removeCopy(tenant)
   })
 
   test('earlier rows, put back where a workspace was, are not used: not even without the row that says that it has left', async () => {

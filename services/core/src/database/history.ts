@@ -197,11 +197,7 @@ export class DatabaseHistory {
   }
 
   /** @throws StaleDatabase if rows are missing, except for those of workspaces that have left */
-  async #requireRows(
-    client: ClientBase,
-    rows: readonly CommittedRow[],
-    { timeline }: ServerPosition,
-  ): Promise<void> {
+  async #requireRows(client: ClientBase, rows: readonly CommittedRow[], { timeline }: ServerPosition): Promise<void> {
     const found = await client.query<{ workspace: Uuid<'workspace'> | null }>(missingText, [
       rows.map(row => row.table),
       rows.map(row => row.workspaceId),

@@ -7,13 +7,14 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine, replaceRow, requireGenuine } from '../database/row-signer.ts'
 import { runIn } from '../database/run.ts'
+import type { Queryable } from '../database/statement.ts'
 import type { LedgerRow } from '../database/tables/ledger.ts'
 import type { WorkspaceMoveRow } from '../database/tables/workspace-move.ts'
 import type { Ledger } from '../ledger/rows/entities.ts'
 import { changeLedgerStatus } from '../ledger/rows/functions.ts'
 import { lockAnyLedger } from '../ledger/rows/lock.ts'
 import { WorkspaceMove } from './entities.ts'
-import { lockUnauditedRows } from './queries.ts'
+import { hasArrived, lockUnauditedRows } from './queries.ts'
 
 // A workspace moves in steps, each of which is one transaction in one place. Core writes which place has the workspace; the owner of
 // the tables copies the rows and removes them (cli/admin/move), because the role of the service may not write them.
@@ -76,7 +77,7 @@ type Reason = Parameters<typeof writeActions>[2]
 export async function arrive(em: Em, { actor, chainKey }: By, step: Step): Promise<void> {
   const { workspaceId } = step
   const { accessRevision } = await beginAccessChange(em)
-  await requireState(em, step, 'ARRIVING')
+  requireStateOf(await lockMove(em, workspaceId), step, 'ARRIVING')
   await writeMove(em, workspaceId, rowOf(step, 'PRESENT'), accessRevision)
   await open(em, chainKey, workspaceId)
   await markKeysChanged(em, { workspaceId }, accessRevision)
@@ -91,14 +92,29 @@ export async function leave(em: Em, { actor }: Pick<By, 'actor'>, step: Step): P
 }
 
 /**
- * Gives up the copy in the place where the workspace was to go: a move back, with the next generation.
+ * Gives up the copy in the place where the workspace was to go: a move back, with the next generation. If somebody has modified the row of
+ * the move there, the audit says whether the workspace has arrived: the role of the service can remove nothing from it.
  *
  * @throws AdminError NOT_ALLOWED if it is no longer arriving
  */
-export async function giveUpArrival(em: Em, { actor }: Pick<By, 'actor'>, step: Step, back: Step): Promise<void> {
-  await requireState(em, step, 'ARRIVING')
+export async function giveUpArrival(
+  em: Em,
+  { actor, chainKey, reads }: By & { reads: Queryable },
+  step: Step,
+  back: Step,
+): Promise<void> {
+  const { workspaceId, generation } = step
+  const row = await lockMove(em, workspaceId)
+  // After the lock, which the transaction that lets it arrive holds as well.
+  const isKnown = row !== null && isGenuine(row) && row.generation >= generation
+  if (isKnown) requireStateOf(row, step, 'ARRIVING')
+  else if (await hasArrived(reads, chainKey, { workspaceId: uuidFromId('workspace', workspaceId), generation }))
+    throw new AdminError(
+      'NOT_ALLOWED',
+      `${workspaceId} has arrived, and the row of its move was modified there afterwards: run ledger verify.`,
+    )
   const { accessRevision } = await beginAccessChange(em)
-  await writeMove(em, step.workspaceId, rowOf(back, 'LEFT'), accessRevision)
+  await writeMove(em, workspaceId, rowOf(back, 'LEFT'), accessRevision)
   record(em, { actor, action: 'workspace.stay', workspaceId: null }, back)
 }
 
@@ -148,10 +164,23 @@ async function setLedgerStatus(em: Em, chainKey: KeyObject, ledger: Ledger, stat
   await changeLedgerStatus(runIn(em), chainKey, { ...row, mac }, { status, haltReason: null }, true)
 }
 
-/** Locks the row, so that of two operators only one continues or cancels the move. @throws AdminError NOT_ALLOWED */
-async function requireState(em: Em, { workspaceId, generation }: Step, state: Change['state']): Promise<void> {
-  const move = await em.findOne(WorkspaceMove, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if (!move || !isGenuine(move) || move.state !== state || move.generation !== generation)
+/** Locks the row, so that of two operators only one continues or cancels the move. */
+function lockMove(em: Em, workspaceId: Id<'workspace'>): Promise<WorkspaceMove | null> {
+  return em.findOne(WorkspaceMove, { workspaceId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+}
+
+/** @throws AdminError NOT_ALLOWED */
+function requireStateOf(
+  row: WorkspaceMove | null,
+  { workspaceId, generation }: Step,
+  state: WorkspaceMoveRow['state'],
+): void {
+  if (!row || !isGenuine(row))
+    throw new AdminError(
+      'NOT_ALLOWED',
+      `The row of the move of ${workspaceId} was modified outside the service: cancel the move, and begin it again.`,
+    )
+  if (row.state !== state || row.generation !== generation)
     throw new AdminError(
       'NOT_ALLOWED',
       `The move of ${workspaceId} was continued or canceled by another call: look again.`,
@@ -168,6 +197,8 @@ async function writeMove(
   const at = new Date((await databaseTime(em)).getTime() + aheadMs)
   const existing = await em.findOne(WorkspaceMove, { workspaceId })
   if (existing) {
+    if (isGenuine(existing) && existing.generation > change.generation)
+      throw new AdminError('NOT_ALLOWED', `${workspaceId} moves again already: look again.`)
     // A row that core did not write counts for nothing, and is replaced.
     replaceRow(existing)
     em.assign(existing, { ...change, at, ...(accessRevision !== null && { accessRevision }) })

@@ -76,10 +76,9 @@ function lastMove(parts: readonly Part<Place>[], workspaceId: Id<'workspace'>): 
   const hasArrived = stateAt(target) === 'PRESENT'
   const isStopped = stateAt(source) === 'LEAVING'
   const common = { workspaceId, generation, from, to, mayArriveAt: null, mayRemoveAt: null }
-  if (stateAt(target) === 'ARRIVING')
-    return isStopped
-      ? { ...common, phase: 'STOPPED', mayArriveAt: after(source!.at, forgottenAfterMs) }
-      : { ...common, phase: 'COPYING' }
+  // Also if the target has no genuine row of this move: then it can only be canceled (see giveUpArrival).
+  if (isStopped && !hasArrived) return { ...common, phase: 'STOPPED', mayArriveAt: after(source!.at, forgottenAfterMs) }
+  if (stateAt(target) === 'ARRIVING') return { ...common, phase: 'COPYING' }
   // A move that is canceled goes back with the next generation. Where it went to, the rows are given up first.
   if (!hasArrived) return { ...common, phase: 'CANCELING' }
   const hasLeft = stateAt(source) === 'LEFT'

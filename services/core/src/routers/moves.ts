@@ -118,8 +118,11 @@ export const moves = router({
       const back = isGivenUp ? step : { workspaceId, generation: generation + 1, from: to, to: from }
       const [left, stays] = [ctx.places.all[back.from]!, ctx.places.all[back.to]!]
       const { chainKey } = stays
+      const { reads } = left
       if (!isGivenUp)
-        await inTransaction(within(ctx, left, input), (em, actor) => giveUpArrival(em, { actor }, step, back))
+        await inTransaction(within(ctx, left, input), (em, actor) =>
+          giveUpArrival(em, { actor, chainKey, reads }, step, back),
+        )
       await inAccessTransaction(within(ctx, stays, input), (em: Em, actor) => stay(em, { actor, chainKey }, back))
       return toPlacement(await find(ctx, input))
     }),

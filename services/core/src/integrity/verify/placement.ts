@@ -10,7 +10,8 @@ const createdIn = (place: number): Check => ({
   rule: 'workspace-place',
   sql: `
     select w.id, w.created_in
-    from {here}.workspace w left join {schema}.workspace_move m on m.workspace_id = w.id and m.state in ('PRESENT', 'LEAVING')
+    from {here}.workspace w left join {schema}.workspace_move m on m.workspace_id = w.id
+      and (m.state = 'PRESENT' and m.to_place = ${place} or m.state = 'LEAVING' and m.from_place = ${place})
     where ($1::uuid is null or w.id = $1) and w.created_in <> ${place} and m.workspace_id is null
     order by w.id`,
   violation: ([workspace, createdIn]) => ({

@@ -26,9 +26,12 @@ export const moves = `
   create index workspace_move_access_revision on workspace_move (access_revision);
   create index workspace_move_hidden on workspace_move (workspace_id) where state in ('ARRIVING', 'LEFT');
 
+  -- Not by the generation: core must be able to replace a row that somebody else has written.
   create trigger workspace_move_update_is_checked before update on workspace_move for each row
-    when (old.workspace_id <> new.workspace_id or new.generation < old.generation or new.revision <> old.revision + 1)
+    when (old.workspace_id <> new.workspace_id or new.revision <> old.revision + 1)
     execute function refuse_row_change();
+  create trigger workspace_move_access_revision_is_checked before insert or update of access_revision on workspace_move for each row
+    execute function check_access_revision();
   create trigger workspace_move_begins_with_revision_1 before insert on workspace_move for each row
     when (new.revision <> 1) execute function refuse_row_change();
 
