@@ -113,3 +113,22 @@ test('however many ledgers are forged and halted, a list of them is short, and a
   expect([ledgers.length, total]).toEqual([1_000, count])
   expect(await readMetric(system.coreUrl, 'core_halted_workspaces')).toBe(count)
 })
+
+test('however many moves are forged, no list of operators fills the memory of core', async () => {
+  const core = await system.startCore({ NODE_OPTIONS: '--max-old-space-size=160' })
+  const admin = createCoreClient({ url: core.url, token: system.adminToken })
+  // In parts, because core ends long sessions that others wait for.
+  for (let part = 0; part < 6; part++)
+    await asService(
+      `insert into workspace_move (workspace_id, generation, state, from_place, to_place, at, access_revision, revision, mac)
+       select gen_random_uuid(), 1, 'LEFT', 0, 1, now(), 0, 1, ${garbage} from generate_series(1, 25000)`,
+    )
+  for (const list of [
+    () => admin.audit.list.query({}),
+    () => admin.system.activity.query({ hours: 1 }),
+    () => admin.search.find.query({ text: 'rent' }),
+  ])
+    await list()
+  expect(core.process.signalCode).toBe(null)
+  await admin.close()
+})

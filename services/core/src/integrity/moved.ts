@@ -13,9 +13,12 @@ const readMove = arrayReader(storedWorkspaceMoveColumns, Object.keys(storedWorks
  * @param place the number of the place
  */
 export async function hideMoved(snapshot: Snapshot, chainKey: KeyObject, place: number): Promise<void> {
-  const rows = await snapshot.rows(
+  const hidden: string[] = []
+  const batches = snapshot.batches(
     `select ${selectColumns(storedWorkspaceMoveColumns, 'm')} from {schema}.workspace_move m where state in ('ARRIVING', 'LEFT')`,
   )
-  const moves = rows.map(readMove).filter(move => claimOfRow(chainKey, place, move) === notHere)
-  snapshot.hide(moves.map(({ workspaceId }) => workspaceId))
+  for await (const rows of batches)
+    for (const move of rows.map(readMove))
+      if (claimOfRow(chainKey, place, move) === notHere) hidden.push(move.workspaceId)
+  snapshot.hide(hidden)
 }

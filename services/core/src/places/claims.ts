@@ -49,21 +49,34 @@ function claimOf({ state, generation }: WorkspaceMoveRow): number {
   return state === 'LEAVING' ? 2 * generation - 1 : notHere
 }
 
+const lowestId = '00000000-0000-0000-0000-000000000000' as Uuid<'workspace'>
+const hiddenRows = 1_000
+/** How long a call looks for them. In this time it reads tens of thousands of rows; the service writes one for each move. */
+const findHiddenMs = 500
+
 const findHiddenStatement = statement<FoundRow<typeof storedWorkspaceMoveColumns>>(
   'find-hidden-workspaces',
-  `select ${selectColumns(storedWorkspaceMoveColumns, 'm')} from workspace_move m where m.state in ('ARRIVING', 'LEFT')`,
+  `select ${selectColumns(storedWorkspaceMoveColumns, 'm')} from workspace_move m
+   where m.state in ('ARRIVING', 'LEFT') and m.workspace_id > $1 order by m.workspace_id limit ${hiddenRows}`,
 )
 
-/** The workspaces whose rows in a place are not used: they have not arrived yet, or they have left. */
+/**
+ * The workspaces whose rows in a place are not used: they have not arrived yet, or they have left. For lists of operators: if somebody has
+ * written so many other rows that the search takes too long, some are not found, and lists show what has remained of them.
+ */
 export async function findHidden(
   db: Queryable,
   { chainKey, number }: { chainKey: KeyObject; number: number },
 ): Promise<Uuid<'workspace'>[]> {
-  const rows = await run(db, findHiddenStatement, [])
-  return rows.flatMap(found => {
-    const move = rowFrom(storedWorkspaceMoveColumns, found)
-    return claimOfRow(chainKey, number, move) === notHere ? move.workspaceId : []
-  })
+  const hidden: Uuid<'workspace'>[] = []
+  const untilMs = performance.now() + findHiddenMs
+  for (let after = lowestId; ; ) {
+    const rows = await run(db, findHiddenStatement, [after])
+    const moves = rows.map(found => rowFrom(storedWorkspaceMoveColumns, found))
+    for (const move of moves) if (claimOfRow(chainKey, number, move) === notHere) hidden.push(move.workspaceId)
+    if (moves.length < hiddenRows || performance.now() > untilMs) return hidden
+    after = moves.at(-1)!.workspaceId
+  }
 }
 
 const findMovesStatement = statement<FoundRow<typeof storedWorkspaceMoveColumns>>(
