@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -49,6 +50,18 @@ test('a connection is opened with a known token, at its path and for its protoco
     )
   }
   expect(await openBatches(system.coreUrl, system.serviceToken, '/trpc/wallets.get')).toMatchObject({ status: 404 })
+})
+
+test('a connection that was refused is closed, also if its client does not close it', async () => {
+  for (const url of urls) {
+    const socket = await openConnection(url, true)
+    const closed = once(socket, 'error')
+    // Until the server reads no more either.
+    const timer = setInterval(() => socket.write('x'), 10)
+    socket.resume().write(upgradeText('x'.repeat(40)))
+    await closed
+    clearInterval(timer)
+  }
 })
 
 test('a request that precedes the upgrade on its connection, and has no response yet, closes it', async () => {

@@ -26,5 +26,7 @@ export function refuseUpgrade(socket: Socket, status: number, body: string): voi
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
   ]
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
+  socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
+  // Nothing else watches the connection, whose client may never end its side.
+  socket.destroySoon()
 }

@@ -45,15 +45,26 @@ export class CallBodies {
   }
 
   /**
-   * Counts the values in the body of a batch that has arrived, and waits until it may be decoded.
+   * Counts the values in the body of a batch that has arrived, and waits until it may be decoded, or rejected: that takes as long as
+   * decoding a small one.
    *
    * @throws TRPCError PAYLOAD_TOO_LARGE; BAD_REQUEST; SERVICE_UNAVAILABLE if the memory for bodies is used up
    */
   async admit(share: BodyShare, token: CallerToken, bytes: Buffer): Promise<void> {
-    const elements = countInMessagePack(bytes, bodyLimits[token.role].elements)
-    if (!this.resize(share, bytes.length + elements * elementBytes)) throw noMemory()
-    this.#memory.complete(share)
+    const fault = this.#weigh(share, token, bytes)
     await this.#rotation.next(senderOf(token))
+    if (fault) throw fault
+  }
+
+  #weigh(share: BodyShare, token: CallerToken, bytes: Buffer): unknown {
+    try {
+      const elements = countInMessagePack(bytes, bodyLimits[token.role].elements)
+      if (!this.resize(share, bytes.length + elements * elementBytes)) return noMemory()
+      this.#memory.complete(share)
+      return null
+    } catch (error) {
+      return error
+    }
   }
 
   /**

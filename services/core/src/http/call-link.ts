@@ -41,6 +41,8 @@ export class CallLink {
   #isDraining = false
   /** Whether the client sends no more. */
   #hasEnded = false
+  /** The ID of the last ping that has no pong yet. */
+  #ping: number | null = null
   #framesAtTick = 0
   #ticksInFrame = 0
   #silentTicks = 0
@@ -87,12 +89,20 @@ export class CallLink {
   #read(piece: Buffer): void {
     this.#silentTicks = 0
     this.#reader.push(piece)
+    this.#answerPing()
+  }
+
+  /** One pong for all pings of a piece, which may have thousands: the client learns that the connection works. */
+  #answerPing(): void {
+    if (this.#ping === null) return
+    this.#send(packFrame(frameKinds.pong, this.#ping))
+    this.#ping = null
   }
 
   #onHead({ kind, id, bytes }: FrameHead): boolean {
     const { token, bodies } = this.#options
     const limits = bodyLimits[token.role]
-    if (kind === frameKinds.ping && bytes === 0) this.#send(packFrame(frameKinds.pong, id))
+    if (kind === frameKinds.ping && bytes === 0) this.#ping = id
     else if (kind !== frameKinds.batch || bytes > longestFrameBytes) this.destroy()
     else if (bytes > limits.bytes) this.#reject(id, tooManyBytes(limits.bytes))
     else {
@@ -151,7 +161,10 @@ export class CallLink {
     if (mustPause) {
       this.#socket.pause()
       this.#reader.pause()
-    } else if (this.#reader.resume()) this.#socket.resume()
+    } else {
+      if (this.#reader.resume()) this.#socket.resume()
+      this.#answerPing()
+    }
   }
 
   #endIfDone(): void {

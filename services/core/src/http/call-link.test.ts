@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { setImmediate as nextIteration } from 'node:timers/promises'
+import { FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
+import { afterEach, expect, test } from 'vitest'
+import { CallBodies } from './call-bodies.ts'
+import { CallLink } from './call-link.ts'
+
+const sockets: Socket[] = []
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+})
+
+/** A connection to a link of a courier. `rejectedAt`: in which iteration of the event loop each batch was rejected. */
+async function openLink() {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const accepted = once(server, 'connection')
+  const { port } = server.address() as { port: number }
+  const client = connect(port, '127.0.0.1')
+  const [socket] = (await accepted) as [Socket]
+  server.close()
+  sockets.push(client, socket)
+  let iteration = 0
+  void (async () => {
+    for (; !socket.destroyed; iteration++) await nextIteration()
+  })()
+  const rejectedAt: number[] = []
+  new CallLink(socket, Buffer.alloc(0), {
+    token: { name: 'c', role: 'courier' },
+    bodies: new CallBodies(2 ** 20),
+    answer: async () => Buffer.alloc(0),
+    rejectionOf() {
+      rejectedAt.push(iteration)
+      return Buffer.from('{}')
+    },
+  })
+  return { client, rejectedAt }
+}
+
+/** How many frames of a kind arrive, until one of another kind. */
+function countUntil(client: Socket, counted: number, last: number): Promise<number> {
+  return new Promise(resolve => {
+    let count = 0
+    const reader = new FrameReader({
+      onHead({ kind }) {
+        if (kind === counted) count++
+        if (kind === last) resolve(count)
+        return true
+      },
+      onFrame() {},
+    })
+    client.on('data', piece => reader.push(piece))
+  })
+}
+
+const times = (count: number, frame: Buffer) => Buffer.concat(Array.from({ length: count }, () => frame))
+
+test.each([
+  ['empty', Buffer.alloc(0)],
+  ['not MessagePack', Buffer.of(0xc1)],
+])(
+  'thousands of batches that are %s are rejected one after another, so that others are served meanwhile',
+  async (_, body) => {
+    const { client, rejectedAt } = await openLink()
+    const count = 2_000
+    client.write(times(count, packFrame(frameKinds.batch, 1, body)))
+    const rejected = countUntil(client, frameKinds.rejection, frameKinds.answers)
+    // An array without calls.
+    client.write(packFrame(frameKinds.batch, 2, Buffer.of(0x90)))
+    expect(await rejected).toBe(count)
+    expect(new Set(rejectedAt).size).toBeGreaterThan(count / 2)
+  },
+)
+
+test('thousands of pings in one piece get few pongs', async () => {
+  const { client } = await openLink()
+  client.write(times(5_000, packFrame(frameKinds.ping)))
+  const pongs = countUntil(client, frameKinds.pong, frameKinds.answers)
+  client.write(packFrame(frameKinds.batch, 2, Buffer.of(0x90)))
+  expect(await pongs).toBeLessThan(100)
+})
+
+test('a ping is answered', async () => {
+  const { client } = await openLink()
+  client.write(packFrame(frameKinds.ping, 7))
+  const [pong] = (await once(client, 'data')) as [Buffer]
+  expect(pong).toEqual(packFrame(frameKinds.pong, 7))
+})
