@@ -74,12 +74,12 @@ test.each([
   },
 )
 
-test('thousands of pings in one piece get few pongs', async () => {
+test('thousands of pings close the connection', async () => {
   const { client } = await openLink()
+  const closed = once(client, 'close')
+  client.on('error', () => {}).resume()
   client.write(times(5_000, packFrame(frameKinds.ping)))
-  const pongs = countUntil(client, frameKinds.pong, frameKinds.answers)
-  client.write(packFrame(frameKinds.batch, 2, Buffer.of(0x90)))
-  expect(await pongs).toBeLessThan(100)
+  await closed
 })
 
 test('a ping is answered', async () => {

@@ -14,6 +14,8 @@ const longestFrameBytes = 16 * 1024 * 1024
 const arrivalTicks = 10
 /** After this many ticks without a byte, core ends the connection. Clients ping more often. */
 const idleTicks = 60
+/** More pings between two ticks close the connection: a piece can have thousands. Clients send one a second at most. */
+const pingLimit = 100
 /** How many ticks a client may take to end a connection that core wants to end. */
 const endTicks = 15
 
@@ -41,8 +43,8 @@ export class CallLink {
   #isDraining = false
   /** Whether the client sends no more. */
   #hasEnded = false
-  /** The ID of the last ping that has no pong yet. */
-  #ping: number | null = null
+  /** Since the last tick. */
+  #pings = 0
   #framesAtTick = 0
   #ticksInFrame = 0
   #silentTicks = 0
@@ -80,6 +82,7 @@ export class CallLink {
   tick(): void {
     const isSameFrame = this.#reader.isInFrame && this.#reader.frames === this.#framesAtTick
     this.#framesAtTick = this.#reader.frames
+    this.#pings = 0
     this.#ticksInFrame = isSameFrame && !this.#isPaused ? this.#ticksInFrame + 1 : 0
     this.#silentTicks = this.#inProgress > 0 ? 0 : this.#silentTicks + 1
     if (this.#ticksInFrame > arrivalTicks || this.#silentTicks > idleTicks + endTicks) this.destroy()
@@ -89,20 +92,13 @@ export class CallLink {
   #read(piece: Buffer): void {
     this.#silentTicks = 0
     this.#reader.push(piece)
-    this.#answerPing()
-  }
-
-  /** One pong for all pings of a piece, which may have thousands: the client learns that the connection works. */
-  #answerPing(): void {
-    if (this.#ping === null) return
-    this.#send(packFrame(frameKinds.pong, this.#ping))
-    this.#ping = null
   }
 
   #onHead({ kind, id, bytes }: FrameHead): boolean {
     const { token, bodies } = this.#options
     const limits = bodyLimits[token.role]
-    if (kind === frameKinds.ping && bytes === 0) this.#ping = id
+    if (kind === frameKinds.ping && bytes === 0 && ++this.#pings <= pingLimit)
+      this.#send(packFrame(frameKinds.pong, id))
     else if (kind !== frameKinds.batch || bytes > longestFrameBytes) this.destroy()
     else if (bytes > limits.bytes) this.#reject(id, tooManyBytes(limits.bytes))
     else {
@@ -161,10 +157,7 @@ export class CallLink {
     if (mustPause) {
       this.#socket.pause()
       this.#reader.pause()
-    } else {
-      if (this.#reader.resume()) this.#socket.resume()
-      this.#answerPing()
-    }
+    } else if (this.#reader.resume()) this.#socket.resume()
   }
 
   #endIfDone(): void {
