@@ -319,6 +319,14 @@ describe('the server rejects the request', () => {
     expect(await causeOf(create(client, 'w'))).toMatchObject({ name: 'CoreRejected', status, sent })
   })
 
+  test.each([200, 302, 0, 1e9, Number.NaN])(
+    'a rejection with %d is not from core: the call may have been executed',
+    async status => {
+      const client = connect(await listen(healthy, ({ reject }) => reject(status)))
+      expect(await causeOf(create(client, 'w'))).toMatchObject({ name: 'CoreUnreachable', sent: true })
+    },
+  )
+
   test.each<[string, Buffer]>([
     ['HTML', Buffer.from('<html>')],
     ['MessagePack that is not an array', packBatch('yes' as never)],

@@ -115,7 +115,7 @@ export class CoreLink {
     // It was given up while its answers arrived.
     if (!exchange) return
     const isRejection = kind === frameKinds.rejection
-    const status = isRejection ? statusIn(body) : Number.NaN
+    const status = isRejection ? statusIn(body) : null
     const answers = isRejection ? null : unpackAnswers(body)
     if (status) exchange.fail(new CoreRejected(this.#url, status, '', exchange.sentAtMs))
     else if (answers) exchange.succeed(answers)
@@ -123,12 +123,16 @@ export class CoreLink {
   }
 }
 
-/** The HTTP status of a rejection. Nothing else of it is used, because a server may echo the token. */
-function statusIn(body: Buffer): number {
+/**
+ * The HTTP status of a rejection; null if it is none of an error, so that it is not from core, and says nothing about the calls. Nothing
+ * else of it is used, because a server may echo the token.
+ */
+function statusIn(body: Buffer): number | null {
   try {
-    return Number((JSON.parse(body.toString()) as { status?: unknown }).status)
+    const { status } = JSON.parse(body.toString()) as { status?: unknown }
+    return Number.isInteger(status) && Number(status) >= 400 && Number(status) < 600 ? Number(status) : null
   } catch {
-    return Number.NaN
+    return null
   }
 }
 
