@@ -137,7 +137,10 @@ const attacks: [() => string, string[]][] = [
     () => 'alter type posted_wallet alter attribute balance type text',
     ['database-object column public.posted_wallet.balance'],
   ],
-  [() => 'alter table journal drop constraint journal_check', ['database-object constraint public.journal.journal_check']],
+  [
+    () => 'alter table journal drop constraint journal_check',
+    ['database-object constraint public.journal.journal_check'],
+  ],
   [
     () => 'alter domain positive_amount drop constraint positive_amount_check',
     ['database-object domain public.positive_amount'],
@@ -163,10 +166,7 @@ const attacks: [() => string, string[]][] = [
   ],
   [() => 'alter table transfer alter source_order_count set default 1', [transfer('column source_order_count')]],
   [() => 'alter table transfer add more numeric generated always as (amount * 2) stored', [transfer('column more')]],
-  [
-    () => 'alter table transfer alter actor type varchar(100)',
-    [transfer('column actor')],
-  ],
+  [() => 'alter table transfer alter actor type varchar(100)', [transfer('column actor')]],
   [() => 'create index more on transfer (amount)', ['database-object index public.more']],
   [
     () => `update pg_index set indisvalid = false where indexrelid = 'transfer_source'::regclass`,
