@@ -16,6 +16,7 @@ import type { CoreConfig } from './config.ts'
 import { ForeignSessions } from './database/foreign-sessions.ts'
 import { DatabaseHistory } from './database/history.ts'
 import { ListReader } from './database/lists/list-reader.ts'
+import { keepToPlace } from './database/one-place.ts'
 import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
 import { poolerOf, poolerUrl } from './database/pooler.ts'
@@ -213,6 +214,10 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     queryTimeoutMs: postingTimeoutMs,
   })
   const sessionPool = openPool(placement.url, { name: 'sessions', max: 1, chainKey, admit, onOpened })
+  if (config.DATABASE_URLS.length > 0) {
+    keepToPlace(reads, name, orm)
+    for (const pool of [accessReads, listPool, ledgerPool, sessionPool]) keepToPlace(pool, name)
+  }
   // The sessions of a pooler have another role, which may not end those of the service.
   const others = pooler ? [] : [reads, listPool]
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })

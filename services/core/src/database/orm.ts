@@ -8,6 +8,7 @@ import {
 } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { BindingDriver } from './bound-values.ts'
+import { runTransaction } from './one-place.ts'
 import { type PoolOptions, poolConfig } from './pool.ts'
 import { RowSigner } from './row-signer.ts'
 import { schemaOf, withoutSchema } from './schema.ts'
@@ -55,13 +56,15 @@ export async function poolOf(orm: Orm): Promise<Pool> {
  */
 export function transact<Result>(orm: Orm, action: (em: SqlEntityManager) => Promise<Result>): Promise<Result> {
   const em = orm.em.fork()
-  return em
-    .getKysely()
-    .transaction()
-    .execute(transaction => {
-      em.setTransactionContext(transaction)
-      return action(em)
-    })
+  const attempt = () =>
+    em
+      .getKysely()
+      .transaction()
+      .execute(transaction => {
+        em.setTransactionContext(transaction)
+        return action(em)
+      })
+  return runTransaction(orm, attempt)
 }
 
 const naming = { tableNamingStrategy: 'entity', columnNamingStrategy: 'property', convertValues: true } as const

@@ -4,6 +4,7 @@ import type { Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { coreActor } from '../../audit/actors.ts'
 import { appendActions, lockAudit } from '../../audit/chain.ts'
+import { runTransaction } from '../../database/one-place.ts'
 import { runOn } from '../../database/run.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 import { ledgerMac } from '../../database/tables/ledger.ts'
@@ -67,7 +68,7 @@ async function haltOnce(pool: Pool, chainKey: KeyObject, breach: Breach): Promis
   let failure: Error | undefined
   try {
     await client.query('begin')
-    const isHalted = await writeBreach(client, chainKey, breach)
+    const isHalted = await runTransaction(pool, () => writeBreach(client, chainKey, breach))
     await client.query('commit')
     return isHalted
   } catch (error) {

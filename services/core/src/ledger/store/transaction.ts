@@ -1,4 +1,5 @@
 import pg, { type Pool, type PoolClient } from 'pg'
+import { runTransaction } from '../../database/one-place.ts'
 import { type LedgerRequest, requestIdOf } from '../decide/requests.ts'
 
 /** The connection was lost after COMMIT was sent and before its result arrived: the outcome is unknown. */
@@ -12,7 +13,7 @@ export async function withConnection<Result>(
   const client = await pool.connect()
   let lost: Error | undefined
   try {
-    return await transaction(client)
+    return await runTransaction(pool, () => transaction(client))
   } catch (error) {
     if (isServerError(error)) await client.query('rollback').catch(failure => (lost = failure))
     else lost = error as Error
