@@ -40,6 +40,12 @@ describe('in a bucket of Citus', () => {
     expect(shards).not.toHaveProperty(['trigger {schema}.transfer.transfer_is_kept'])
   })
 
+  test('composite types have no shards', () => {
+    const shards = Object.keys(expectedOfShards(expected))
+    expect(expected).toHaveProperty(['column {schema}.posted_ledger.mac'])
+    expect(shards.filter(object => /\.posted_(ledger|wallet|transfer)\b/.test(object))).toEqual([])
+  })
+
   const trigger = `trigger {schema}.transfer.transfer_is_immutable${numbers.get('transfer')}`
   test.each([
     ['a disabled trigger of a shard', { [trigger]: `${found[trigger]}, enabled D` }],

@@ -6,7 +6,7 @@ import type { Reader } from './reader.ts'
  * extension. All installations of a version have the same.
  */
 const knownVersions: Record<string, string> = {
-  '14.0-1': '52c89611bce2bdcc8ee88184da5a747da87115fc5fe25fca09f7d8d27fea0f9b',
+  '14.0-1': 'df786613839fdf420cff2c73cea7b7d5f9aaa1b9eb268cfece16da2da341e976',
 }
 
 const extensions = ['citus', 'citus_columnar']
@@ -20,9 +20,10 @@ export async function summarizeCitus(
   additions: Record<string, string>,
 ): Promise<Record<string, string>> {
   const isMember = (object: string) => ofCitus.includes(additions[object] ?? '')
-  // The type of a row, and the index of a table, are no members of the extension.
+  const compositeTypes = await readCompositeTypes(snapshot)
+  // The relation of a composite type, and the index of a table, are no members of the extension.
   const isOfCitus = (object: string) =>
-    isMember(object) || isMember(object.replace(/^composite /, '')) || /^index (pg_dist|placement)_/.test(object)
+    isMember(object) || compositeTypes.has(object) || /^index (pg_dist|placement)_/.test(object)
   const objects = Object.keys(additions).filter(isOfCitus)
   if (!objects.some(isMember)) return additions
   const others = Object.fromEntries(Object.entries(additions).filter(([object]) => !isOfCitus(object)))
@@ -48,6 +49,13 @@ async function readMembers(snapshot: Reader): Promise<Set<string | null>> {
   for (const [extension, oid, kind] of await snapshot.rows('select refobjid, objid, deptype from pg_catalog.pg_depend'))
     if (kind === 'e' && oids.includes(extension!)) members.add(oid!)
   return members
+}
+
+/** The composite types of Citus, as additions name them. */
+async function readCompositeTypes(snapshot: Reader): Promise<Set<string>> {
+  const members = await readMembers(snapshot)
+  const types = await snapshot.rows('select oid, oid::regtype from pg_catalog.pg_type')
+  return new Set(types.filter(([oid]) => members.has(oid!)).map(([, name]) => `composite type ${name}`))
 }
 
 async function readFunctions(snapshot: Reader): Promise<string[]> {
@@ -117,13 +125,21 @@ export function separateShards(
 const isOfTable =
   /^(relation|column|constraint|enforcement of|index|trigger|policy) | on (?!function |schema |parameter )/
 const isOnlyOfTable = (object: string, definition: string) =>
-  /^(sequence|view),/.test(definition) || /^\w+ on \S+\.flow$/.test(object) || definition.includes(' TRUNCATE ON ')
+  /^(sequence|view|of the kind c),/.test(definition) ||
+  /^\w+ on \S+\.flow$/.test(object) ||
+  definition.includes(' TRUNCATE ON ')
 
-/** What the shards of these tables are. Citus keeps triggers on TRUNCATE, sequences and views with the tables. */
+/** What the shards of these tables are. Citus keeps triggers on TRUNCATE, sequences and views with the tables; types have no shards. */
 export function expectedOfShards(expected: Definitions): Definitions {
+  const isOfType = (object: string) => {
+    const [, type] = /^column (.+)\.[^.]+$/.exec(object) ?? []
+    return type !== undefined && expected[`relation ${type}`]?.startsWith('of the kind c,')
+  }
   return Object.fromEntries(
     Object.entries(expected)
-      .filter(([object, definition]) => isOfTable.test(object) && !isOnlyOfTable(object, definition))
+      .filter(
+        ([object, definition]) => isOfTable.test(object) && !isOnlyOfTable(object, definition) && !isOfType(object),
+      )
       .map(([object, definition]) => [object, definition.replace(/, (identity a|default nextval\(.*\))$/, '')]),
   )
 }
