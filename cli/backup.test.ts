@@ -4,11 +4,18 @@ import { open, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { createLog } from '@workspace-wallet/runtime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openCore } from '../services/core/src/compose.ts'
+import { coreSchema } from '../services/core/src/config.ts'
 import { migrate } from '../services/core/src/database/migrate.ts'
+import { appRouter } from '../services/core/src/routers/app-router.ts'
 import { execute, query } from '../test/setup/database.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { type Postgres, startPostgres } from './processes/postgres.ts'
+
+/** Of the place of this PostgreSQL, which is not home. */
+const place = 1
 
 // A separate PostgreSQL, because a backup contains the whole server.
 let directory: string
@@ -33,9 +40,32 @@ beforeAll(async () => {
     superuserPassword: secrets.superuserPassword,
   })
   await execute(postgres.url('postgres'), 'create database wallet')
-  await migrate(postgres.url('wallet'), postgres.url('wallet', 'wallet_service', secrets.servicePassword))
+  const serviceUrl = postgres.url('wallet', 'wallet_service', secrets.servicePassword)
+  await migrate(postgres.url('wallet'), serviceUrl)
+  await newWorkspace(serviceUrl, secrets)
 })
 afterAll(() => postgres.stop())
+
+/** As core creates one in this place. */
+async function newWorkspace(serviceUrl: string, secrets: Record<string, string>): Promise<void> {
+  const config = coreSchema.parse({
+    DATABASE_URL: serviceUrl,
+    DATABASE_PLACE: String(place),
+    KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,
+    LEDGER_CHAIN_KEY: secrets.ledgerChainKey,
+    RECEIPT_KEYS: secrets.receiptKeys,
+    SERVICE_TOKENS: `test:admin:${'x'.repeat(32)}`,
+    VERIFY_EVERY_MINUTES: '0',
+  })
+  const core = await openCore(config, createLog('test', 'silent').log, new AbortController().signal)
+  try {
+    const { home } = core.places
+    const as = appRouter.createCaller({ places: core.places, core: home, token: { name: 'test', role: 'admin' } })
+    await as.workspaces.create({ name: 'Kept' })
+  } finally {
+    await core.close()
+  }
+}
 
 /** @throws Error with the standard error of the command, if it fails */
 async function backup(...args: string[]): Promise<string> {
@@ -48,7 +78,7 @@ async function backup(...args: string[]): Promise<string> {
   return stdout
 }
 
-const check = (file: string) => backup('check', file, '--secrets', secretsFile)
+const check = (file: string) => backup('check', file, '--secrets', secretsFile, '--place', String(place))
 
 /** The position of a file's content in a tar. */
 async function positionInTar(file: string, path: string): Promise<{ start: number; size: number }> {
@@ -75,7 +105,8 @@ async function flipByte(file: string, at: number): Promise<void> {
 test('a check compares every file and every page, and names the file of a flipped byte in an index', async () => {
   const file = join(directory, 'flipped.tar')
   await backup('take', file)
-  expect(await check(file)).toContain('The backup can be used.')
+  // Elsewhere, it would be a copy of the workspace.
+  expect(await check(file)).toMatch(/The ledger is sound: 1 workspace,.*The backup can be used\./s)
 
   const [index] = await query(postgres.url('wallet'), `select pg_relation_filepath('workspace_pkey') as path`)
   const { start } = await positionInTar(file, index!.path as string)

@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import { findCore } from './admin/connection.ts'
-import { parsePlaces, parseTime } from './admin/values.ts'
+import { parsePlaceNumber, parsePlaces, parseTime } from './admin/values.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
 import { check } from './backup/check.ts'
 import { abortOnInterrupt } from './backup/interrupt.ts'
@@ -41,9 +41,19 @@ const program = createGroup('npm run backup --', 'back up the database, and chec
         parse: anyText,
       },
       against: { value: 'FILE', help: 'a checkpoint that the restored ledger must continue', parse: anyText },
+      place: {
+        value: 'NUMBER',
+        help: 'the place that is in the backup, if core has several (docs/scale.md)',
+        default: '0',
+        parse: parsePlaceNumber,
+      },
     },
-    examples: ['wallet.tar', 'wallet.tar --secrets /safe/secrets.json --against ledger-2026-11.checkpoint'],
-    run: ({ secrets = inDataDir('secrets.json'), against }, [file]) => check(file!, secrets, against),
+    examples: [
+      'wallet.tar',
+      'wallet.tar --secrets /safe/secrets.json --against ledger-2026-11.checkpoint',
+      'db-2.tar --place 1',
+    ],
+    run: ({ secrets = inDataDir('secrets.json'), ...options }, [file]) => check(file!, secrets, options),
   }),
   createCommand({
     name: 'restore',

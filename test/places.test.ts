@@ -235,6 +235,19 @@ test('webhooks of both places are delivered', async () => {
   }
 })
 
+/** As the check of a backup does, with a core that has the second place alone. */
+async function verifyAlone(checkpoint: string[]): Promise<void> {
+  const environment = { DATABASE_URL: second.serviceUrl, DATABASE_URLS: undefined, DATABASE_PLACE: '1' }
+  const core = await system.startCore(environment)
+  const client = createCoreClient({ url: core.url, token: system.adminToken })
+  const { workspaces, wallets, checkpoint: compared, ok } = await verifyLedger(client, { checkpoint })
+  const [{ count }] = (await query(second.ownerUrl, 'select count(*)::int from workspace')) as [{ count: number }]
+  expect({ ok, workspaces }).toEqual({ ok: true, workspaces: count })
+  expect(compared).toMatchObject({ fault: null, wallets })
+  await client.close()
+  await core.stop()
+}
+
 describe('verification and checkpoints', () => {
   const takeCheckpoint = async (workspaceId?: string) => {
     const lines = []
@@ -265,6 +278,7 @@ describe('verification and checkpoints', () => {
     }
     const { verifications } = await system.admin.ledger.verifications.query({ limit: 500 })
     expect(verifications.length).toBe(2 + tenants.length)
+    await verifyAlone(lines)
     const incomplete = await verifyLedger(system.admin, { checkpoint: lines.slice(0, 1) })
     expect(incomplete.checkpoint!.fault).toContain('incomplete')
     const reordered = await verifyLedger(system.admin, { checkpoint: lines.toReversed() })

@@ -29,10 +29,15 @@ type CleanUp = (() => Promise<unknown>)[]
 
 /**
  * @param secretsFile secrets.json of the installation
- * @param against a checkpoint file that the restored ledger must continue
+ * @param against a checkpoint file that the restored ledger must continue, as far as it is about this place
+ * @param place the number of the place that is backed up
  * @throws Error that names what is damaged, and where the logs of PostgreSQL and core are
  */
-export async function check(file: string, secretsFile: string, against: string | undefined): Promise<void> {
+export async function check(
+  file: string,
+  secretsFile: string,
+  { against, place }: { against: string | undefined; place: number },
+): Promise<void> {
   const secrets = await readSecrets(secretsFile)
   const signal = abortOnInterrupt()
   const scratch = await mkdtemp(join(tmpdir(), 'wallet-backup-'))
@@ -56,7 +61,7 @@ export async function check(file: string, secretsFile: string, against: string |
     failOn(await checkPages(postgres.url(database)), 'The database in the backup is damaged')
     console.log('Every page can be read, and every index agrees with its table.')
 
-    const core = await startCore(postgres, secrets, scratch, signal, cleanUp)
+    const core = await startCore({ postgres, place }, secrets, scratch, signal, cleanUp)
     await verifyLedger(core, against, signal)
     console.log('The backup can be used.')
   } catch (error) {
@@ -70,7 +75,7 @@ export async function check(file: string, secretsFile: string, against: string |
 }
 
 async function startCore(
-  postgres: Postgres,
+  { postgres, place }: { postgres: Postgres; place: number },
   secrets: Awaited<ReturnType<typeof readSecrets>>,
   scratch: string,
   signal: AbortSignal,
@@ -81,6 +86,7 @@ async function startCore(
   const env = {
     CORE_PORT: String(port),
     DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
+    DATABASE_PLACE: String(place),
     // Without it, core accepts the owner of the tables, which is another one under npm start than in containers.
     ...(process.env.DATABASE_WRITERS && { DATABASE_WRITERS: process.env.DATABASE_WRITERS }),
     KEY_ENCRYPTION_KEYS: secrets.keyEncryptionKeys,

@@ -127,9 +127,9 @@ type Shared = { config: CoreConfig; log: Log; stopping: AbortSignal }
 export async function openCore(config: CoreConfig, log: Log, stopping: AbortSignal): Promise<OpenedCore> {
   requirePlaces(config)
   const shared = { config, log, stopping }
-  const home = await openPlace(shared, config.DATABASE_URL, 0)
+  const home = await openPlace(shared, config.DATABASE_URL, config.DATABASE_PLACE ?? 0)
   const others = await Promise.all(config.DATABASE_URLS.map((url, index) => openPlace(shared, url, index + 1)))
-  const places = new Places<Core>([home, ...others], log)
+  const places = new Places<Core>([home, ...others], log, { areSome: config.DATABASE_PLACE !== undefined })
   home.metrics.watchProcess()
   if (config.DATA_DIR !== undefined) watchDataDisk(home.metrics.registry, config.DATA_DIR)
   const reporter = new InstanceReporter({
@@ -160,10 +160,12 @@ function findFaultInTime(place: Core): Promise<string | null> {
   return inTime(place, place.findFault()).catch(error => errorSummary(error))
 }
 
-function requirePlaces({ DATABASE_URL, DATABASE_URLS, DATABASE_POOLER_URL }: CoreConfig): void {
+function requirePlaces({ DATABASE_URL, DATABASE_URLS, DATABASE_PLACE, DATABASE_POOLER_URL }: CoreConfig): void {
   const names = [DATABASE_URL, ...DATABASE_URLS].map(nameOfPlace)
   const twice = names.find((name, index) => names.indexOf(name) < index)
   if (twice !== undefined) throw new ConfigurationError([`DATABASE_URLS: ${twice} is a place already`])
+  if (DATABASE_URLS.length > 0 && DATABASE_PLACE !== undefined)
+    throw new ConfigurationError(['DATABASE_PLACE: it is for a core with one place, and DATABASE_URLS names others'])
   if (DATABASE_URLS.length > 0 && DATABASE_POOLER_URL !== undefined)
     throw new ConfigurationError([
       'DATABASE_POOLER_URL: it leads to one place, and DATABASE_URLS names others: remove it',

@@ -51,6 +51,11 @@ export const coreSchema = z.object({
     .describe(
       'Connections for lists: two for lists that count or sort, one reserved for workspaces that read no other list, the others for pages',
     ),
+  DATABASE_PLACE: wholeNumber(0, 10_000)
+    .optional()
+    .describe(
+      'The number of the place of DATABASE_URL, for a core that verifies this place without the others: `npm run backup -- check` sets it (docs/scale.md)',
+    ),
   DATABASE_POOLER_URL: serverUrl('postgres', 'postgresql')
     .optional()
     .describe(

@@ -58,7 +58,7 @@ export async function readPlaced<Each extends Place>(
       return { place, move, ...part! }
     }),
   )
-  const at = parts[current.number]!
+  const at = parts.find(({ place }) => place === current)!
   if (!at.hasWorkspace)
     throw new AdminError('NOT_FOUND', `There is no workspace ${idFromUuid('workspace', workspaceId)}.`)
   return { at, parts, move: lastMove(parts, idFromUuid('workspace', workspaceId)) }

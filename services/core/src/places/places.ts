@@ -33,11 +33,14 @@ const rememberedObjects = 100_000
  */
 export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
+  /** Whether the installation has others that this process does not serve. */
+  readonly areSome: boolean
   readonly #log: Log
   readonly #remembered = new Map<string, Remembered<Each>>()
 
-  constructor(all: readonly [Each, ...Each[]], log: Log) {
+  constructor(all: readonly [Each, ...Each[]], log: Log, { areSome = false }: { areSome?: boolean } = {}) {
     this.all = all
+    this.areSome = areSome
     this.#log = log
   }
 
