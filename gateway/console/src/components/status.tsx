@@ -1,12 +1,13 @@
 import { Badge } from '@mantine/core'
 import { useText } from '../preferences/preferences.tsx'
 
-const tones: Record<string, string> = {
+const tones: Record<StatusName, string> = {
   ACTIVE: 'good',
   OPEN: 'good',
   COMPLETED: 'good',
   FROZEN: 'warn',
   PAUSED: 'warn',
+  MOVING: 'warn',
   DISABLED: 'bad',
   HALTED: 'bad',
   EXPIRED: 'bad',
@@ -15,11 +16,13 @@ const tones: Record<string, string> = {
   CAPTURED: 'ended',
 }
 
+/** A status that has words in every language. */
+type StatusName = keyof ReturnType<typeof useText>['statuses']
+
 /** The status of a record, in a color and in words. */
-export function Status({ of: status }: { of: string }) {
+export function Status({ of: status }: { of: StatusName }) {
   const { statuses } = useText()
-  const words = statuses as Record<string, string>
-  return <Tag tone={tones[status] ?? 'ended'}>{words[status] ?? status}</Tag>
+  return <Tag tone={tones[status]}>{statuses[status]}</Tag>
 }
 
 export function Tag({ tone, children }: { tone: string; children: string }) {

@@ -104,6 +104,7 @@ export const common = {
     PAUSED: 'Paused',
     COMPLETED: 'Completed',
     HALTED: 'Halted',
+    MOVING: 'Moving',
   },
   notFound: {
     title: 'There is no such page',

@@ -122,6 +122,7 @@ export const common: Pick<
     PAUSED: '已暂停',
     COMPLETED: '已完成',
     HALTED: '已停止',
+    MOVING: '迁移中',
   },
   notFound: {
     title: '没有此页面',

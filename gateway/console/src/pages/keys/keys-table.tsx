@@ -11,7 +11,7 @@ import { useText } from '../../preferences/preferences.tsx'
 import { useRead } from '../../session/calls.ts'
 
 /** A key that is active until a time that has passed has expired. */
-export function statusOf({ status, expiresAt }: KeyRecord): string {
+export function statusOf({ status, expiresAt }: KeyRecord): KeyRecord['status'] | 'EXPIRED' {
   return status === 'ACTIVE' && expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'EXPIRED' : status
 }
 
