@@ -111,7 +111,7 @@ async function remainingPostings({ coreUrls }: Testbed): Promise<string[]> {
   const found: string[] = []
   for (const url of coreUrls) {
     const text = await (await fetch(`${url}/metrics`)).text()
-    const counts = [...text.matchAll(/^core_postings\{state="(\w+)"\} (\d+)$/gm)]
+    const counts = [...text.matchAll(/^core_postings\{(?:place="[^"]*",)?state="(\w+)"\} (\d+)$/gm)]
     if (counts.length === 0) found.push(`${url}/metrics has no core_postings`)
     for (const [, state, count] of counts) if (count !== '0') found.push(`${url} still has ${count} ${state} postings`)
   }

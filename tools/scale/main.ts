@@ -14,16 +14,15 @@ import { createCommand, runProgram } from '../../cli/command-line/program.ts'
 import { createCitusDatabase, dropCitusDatabase } from '../../cli/processes/citus.ts'
 import { query } from '../../cli/processes/database.ts'
 import { Random } from '../../cli/processes/random.ts'
-import { retryUnavailable } from '../../cli/processes/retry.ts'
 import { sayWithin } from '../../cli/processes/say.ts'
 import { accountFor } from '../chaos/accounting.ts'
 import type { Discrepancies } from '../chaos/reconcile.ts'
 import { untilServed } from '../chaos/recovery.ts'
 import { Tail } from '../chaos/tail.ts'
 import { startTestbed, type Testbed } from '../chaos/testbed.ts'
-import { makeTenant, Traffic } from '../chaos/traffic.ts'
+import { Traffic } from '../chaos/traffic.ts'
 import { verifyDump } from './dump.ts'
-import { checkFeatures } from './features.ts'
+import { checkFeatures, newTenant } from './features.ts'
 
 const databaseProgram = fileURLToPath(new URL('../../cli/database.ts', import.meta.url))
 const run = promisify(execFile)
@@ -119,9 +118,7 @@ async function exercise(
 ): Promise<Discrepancies> {
   say('features')
   const failed = await checkFeatures(testbed)
-  const tenants = await Promise.all(
-    Array.from({ length: buckets }, (_, place) => retryUnavailable(() => makeTenant(testbed.admin, place))),
-  )
+  const tenants = await Promise.all(Array.from({ length: buckets }, (_, place) => newTenant(testbed.admin, place)))
   const traffic = new Traffic(tenants, testbed.gatewayUrls, new Random(1), pauseMs)
   await untilServed(testbed, traffic, async () => true)
   traffic.start()
