@@ -31,6 +31,13 @@ const damages: Damage[] = [
     expected: ['member-mac mallory', 'member-audit mallory'],
   },
   {
+    what: 'a move that core did not write, with the MAC of another row',
+    sql: () => `
+      insert into workspace_move (workspace_id, generation, state, from_place, to_place, at, access_revision, revision, mac)
+      select id, 1, 'LEFT', 0, 1, created_at, 0, 1, mac from workspace where id = ${workspace('books')}`,
+    expected: ['move-mac books'],
+  },
+  {
     what: 'a key with more scopes',
     sql: () => `update api_key set scopes = array_append(scopes, 'wallet:write')`,
     expected: ['key-mac key', 'key-audit key'],
