@@ -1,57 +1,98 @@
-import { expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import type { CheckpointPart, UploadedCheckpoint } from '@workspace-wallet/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
-import { createTestDatabase, query } from '../../../../test/setup/database.ts'
+import { createTestDatabase, query, type TestDatabase } from '../../../../test/setup/database.ts'
 import { readSources } from '../../../../tools/checks/sources.ts'
 import { migrate } from './migrate.ts'
 import { hasUsableSchema, withoutSchema } from './schema.ts'
 
-test('two schemas of one database have a ledger each', async () => {
-  const database = await createTestDatabase('template1')
-  const cores = await Promise.all(
-    ['bucket_1', 'bucket_2'].map(async schema => {
-      const inSchema = (url: string) => `${withoutSchema(url)}?schema=${schema}`
-      const own = { ...database, ownerUrl: inSchema(database.ownerUrl), serviceUrl: inSchema(database.serviceUrl) }
-      expect(await migrate(own.ownerUrl, own.serviceUrl)).toEqual(['0001-initial'])
-      expect(await migrate(own.ownerUrl, own.serviceUrl)).toEqual([])
-      return openTestCore({ database: own })
-    }),
-  )
-  try {
-    const [first, second] = cores as [TestCore, TestCore]
-    await pay(first, 3)
-    await pay(second, 5)
-    expect(await verify(first)).toMatchObject({ ok: true, workspaces: 1, transfers: 4, violations: [] })
-    expect(await verify(second)).toMatchObject({ ok: true, workspaces: 1, transfers: 6, violations: [] })
-    const tables = await query(withoutSchema(database.ownerUrl), `select from pg_tables where schemaname = 'public'`)
-    expect(tables).toEqual([])
-    await query(
-      database.ownerUrl,
-      `begin; set local session_replication_role = replica; update bucket_1.wallet set balance = balance + 1; commit`,
-    )
-    expect(await verify(first)).toMatchObject({ ok: false })
-    expect(await verify(second)).toMatchObject({ ok: true })
-  } finally {
-    for (const core of cores) await core.close()
-  }
+describe('two schemas of one database, as places of one core', () => {
+  let opened: TestCore
+  const schemas = ['bucket_1', 'bucket_2']
+  const paid: Awaited<ReturnType<typeof pay>>[] = []
+
+  beforeAll(async () => {
+    const database = await createTestDatabase('template1')
+    const inSchema = (url: string, schema: string) => `${withoutSchema(url)}?schema=${schema}`
+    const [home, other] = schemas.map(schema => ({
+      ...database,
+      ownerUrl: inSchema(database.ownerUrl, schema),
+      serviceUrl: inSchema(database.serviceUrl, schema),
+    })) as [TestDatabase, TestDatabase]
+    for (const { ownerUrl, serviceUrl } of [home, other]) {
+      expect(await migrate(ownerUrl, serviceUrl)).toEqual(['0001-initial'])
+      expect(await migrate(ownerUrl, serviceUrl)).toEqual([])
+    }
+    opened = await openTestCore({ database: home, furtherPlaces: [other] })
+    for (const [place, transfers] of [3, 5].entries()) paid.push(await pay(opened, place, transfers))
+  })
+  afterAll(() => opened.close())
+
+  const owner = (sql: string) => query(withoutSchema(opened.database.ownerUrl), sql)
+
+  test('have a ledger each', async () => {
+    for (const [place, count] of [4, 6].entries())
+      expect(await owner(`select count(*)::int from ${schemas[place]}.transfer`)).toEqual([{ count }])
+    expect(await owner(`select from pg_tables where schemaname = 'public'`)).toEqual([])
+  })
+
+  test('a change of a key in the second one is in force at once', async () => {
+    const { order, apiKey, workspaceId } = paid[1]!
+    const create = () =>
+      opened.as('gateway').transfers.create({ workspaceId, caller: { requestId: 'test', apiKey }, order })
+    expect(await create()).toMatchObject({ status: 'COMPLETED' })
+    await opened.as('admin').apiKeys.disable({ apiKey })
+    await expect(create()).rejects.toMatchObject({ cause: { code: 'GA2021' } })
+  })
+
+  test('are sound, and a checkpoint reveals what was put back in time in either one', async () => {
+    const { ledger } = opened.as('admin')
+    const uploadId = randomUUID()
+    const parts: CheckpointPart[] = []
+    for await (const part of await ledger.checkpoint({})) {
+      parts.push(part)
+      expect(await ledger.uploadCheckpoint({ uploadId, part })).toEqual({ genuine: true })
+    }
+    expect(parts.map(({ place }) => place)).toEqual([0, 1])
+    const checkpoint = { uploadId, checkpointId: parts[0]!.checkpointId, places: 2 }
+    expect(await verify(opened, checkpoint)).toMatchObject({
+      ok: true,
+      violations: [],
+      workspaces: 2,
+      checkpoint: { wallets: 6, fault: null },
+    })
+    await owner('set session_replication_role = replica; update bucket_1.ledger set revision = revision - 1')
+    await owner('set session_replication_role = replica; update bucket_2.ledger set revision = revision - 1')
+    const { violations } = await verify(opened, checkpoint)
+    const older = violations.filter(({ rule }) => rule === 'checkpoint-revision').map(({ ids }) => ids.workspaceId)
+    expect(older.toSorted()).toEqual(paid.map(({ workspaceId }) => workspaceId).toSorted())
+  })
 })
 
 /** A deposit, and transfers of it. */
-async function pay({ as }: TestCore, transfers: number): Promise<void> {
-  const { workspaceId } = await as('admin').workspaces.create({ name: 'Test' })
+async function pay({ as }: TestCore, place: number, transfers: number) {
+  const { workspaceId } = await as('admin').workspaces.create({ name: 'Test', place })
+  await as('admin').members.add({ workspaceId, userId: 'owner' })
+  const scopes = ['transfer:create' as const]
+  const { apiKey } = await as('admin').apiKeys.create({ workspaceId, ownerUserId: 'owner', scopes })
   const create = async (name: string) =>
     (await as('admin').wallets.create({ workspaceId, currency: 'USD', name })).walletId
   const [sourceWalletId, targetWalletId] = [await create('A'), await create('B')]
   await as('admin').wallets.deposit({ workspaceId, walletId: sourceWalletId, amount: '100.00', bizId: 'deposit' })
+  const order = { sourceWalletId, targetWalletId, amount: '1.00', currency: 'USD', bizId: 'transfer-1' }
   for (let number = 1; number <= transfers; number++)
     await as('service').transfers.create({
       workspaceId,
       caller: { requestId: 'test' },
-      order: { sourceWalletId, targetWalletId, amount: '1.00', currency: 'USD', bizId: `transfer-${number}` },
+      order: { ...order, bizId: `transfer-${number}` },
     })
+  return { workspaceId, apiKey, order }
 }
 
-async function verify({ as }: TestCore) {
-  for await (const event of await as('admin').ledger.verify({})) if (event.kind === 'result') return event.report
+async function verify({ as }: TestCore, checkpoint: UploadedCheckpoint) {
+  for await (const event of await as('admin').ledger.verify({ checkpoint }))
+    if (event.kind === 'result') return event.report
   throw new Error('the verification gave no result')
 }
 
