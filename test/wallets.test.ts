@@ -284,11 +284,10 @@ test('creates, changes and transfers at both cores at once leave a sound ledger'
 
 test('while its workspace is halted, a client gets S002 and can retry; replays are answered', async () => {
   const walletId = await newWallet(ours)
-  await execute(
-    system.database.serviceUrl,
-    `select change_ledger_status(workspace_id, 'HALTED', 'test', mac) from ledger
-     where workspace_id = '${uuidFromId('workspace', ours.workspaceId)}'`,
-  )
+  const { serviceUrl } = system.database
+  const workspace = uuidFromId('workspace', ours.workspaceId)
+  const [ledger] = await query(serviceUrl, 'select mac from ledger where workspace_id = $1', [workspace])
+  await query(serviceUrl, `select change_ledger_status($1, 'HALTED', 'test', $2)`, [workspace, ledger!.mac])
   for (const answer of [await create(ours, { bizId: 'new' }), await change(ours, walletId, 'FROZEN')]) {
     expect(outcome(answer)).toEqual([503, 'S002'])
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
