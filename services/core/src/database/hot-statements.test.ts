@@ -332,6 +332,7 @@ const unmeasured = [
   'end-webhook-leases',
   'find-actions',
   'find-all-holds-of-wallet',
+  'find-arrivals',
   'find-due-among-webhooks',
   'find-lockable-ledgers',
   'find-moves',
