@@ -352,7 +352,9 @@ test('what a trace and a deposit show is what was checked, also if another state
     where attrelid = 'transfer'::regclass and attnum > 0 and not attisdropped order by attnum`)
   // Only the statement that also reads MACs gets what the service has written.
   const shown = columns.map(({ name }) =>
-    name === 'remark' ? `case when current_query() like '%source_mac%' then remark else 'forged' end as remark` : name,
+    name === 'remark'
+      ? `(case when current_query() like '%source_mac%' then remark else 'forged' end)::bounded_text as remark`
+      : name,
   )
   await owner.query(`begin;
     alter table transfer rename to transfer_genuine;
