@@ -75,10 +75,10 @@ test('no column of a table that the service writes takes a huge value', async ()
   const { ownerUrl } = system.database
   const columns = await query(
     ownerUrl,
-    `select c.relname as table, a.attname as column, format_type(case t.typtype when 'd' then t.typbasetype else t.oid end, null) as type
+    `select c.relname as table, a.attname as column, coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as type
      from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1) and a.attnum > 0
-       and not a.attisdropped and t.typlen = -1 and t.typname <> 'numeric'
+       and not a.attisdropped and t.typlen = -1 and coalesce(nullif(t.typbasetype, 0), t.oid) <> 'numeric'::regtype
      order by 1, 2`,
     [ofMigration],
   )
