@@ -51,19 +51,12 @@ export class CallBodies {
    * @throws TRPCError PAYLOAD_TOO_LARGE; BAD_REQUEST; SERVICE_UNAVAILABLE if the memory for bodies is used up
    */
   async admit(share: BodyShare, token: CallerToken, bytes: Buffer): Promise<void> {
-    const fault = this.#weigh(share, token, bytes)
-    await this.#rotation.next(senderOf(token))
-    if (fault) throw fault
-  }
-
-  #weigh(share: BodyShare, token: CallerToken, bytes: Buffer): unknown {
     try {
       const elements = countInMessagePack(bytes, bodyLimits[token.role].elements)
-      if (!this.resize(share, bytes.length + elements * elementBytes)) return noMemory()
+      if (!this.resize(share, bytes.length + elements * elementBytes)) throw noMemory()
       this.#memory.complete(share)
-      return null
-    } catch (error) {
-      return error
+    } finally {
+      await this.#rotation.next(senderOf(token))
     }
   }
 

@@ -34,13 +34,13 @@ const rememberedObjects = 100_000
 export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
   /** Whether the installation has others that this process does not serve. */
-  readonly areSome: boolean
+  readonly isIncomplete: boolean
   readonly #log: Log
   readonly #remembered = new Map<string, Remembered<Each>>()
 
-  constructor(all: readonly [Each, ...Each[]], log: Log, { areSome = false }: { areSome?: boolean } = {}) {
+  constructor(all: readonly [Each, ...Each[]], log: Log, { isIncomplete = false }: { isIncomplete?: boolean } = {}) {
     this.all = all
-    this.areSome = areSome
+    this.isIncomplete = isIncomplete
     this.#log = log
   }
 

@@ -82,7 +82,7 @@ export const ledger = router({
     .mutation(async ({ ctx: { places }, input: { uploadId, part } }) => {
       const place = places.all.find(({ number }) => number === part.place)
       // Nothing is compared with it.
-      if (!place && places.areSome) return { genuine: isGenuine(places.home.chainKey, part) }
+      if (!place && places.isIncomplete) return { genuine: isGenuine(places.home.chainKey, part) }
       const { reads, chainKey } = place ?? places.home
       return { genuine: await uploadCheckpointPart(reads, chainKey, uploadId, part) }
     }),

@@ -1,11 +1,8 @@
 /**
- * Types of columns in the tables of the ledger, with their checks. They are domains because PostgreSQL parses and plans the check
- * constraints of a table again for every statement that writes to it, and those of a domain once in each session: with check
- * constraints, a single transfer took 1.4 times the CPU time of PostgreSQL. Triggers check what concerns several columns, for the
- * same reason.
- *
- * The bounds of lengths are above everything that core writes. They keep whoever has the service's role from storing a value that fills
- * the memory of a program that reads it.
+ * Types of the columns of ledgers, wallets, holds, transfers and the journal, with their checks. They are domains because PostgreSQL
+ * parses and plans the check constraints of a table again for every statement that writes to it, and those of a domain once in each
+ * session: with check constraints, a single transfer took 1.4 times the CPU time of PostgreSQL. Triggers check what concerns several
+ * columns (row-check.ts). The lengths are bounded for the reason that bounded.ts gives.
  */
 export const domains = `
   create domain bounded_text as text check (octet_length(value) <= 1024);

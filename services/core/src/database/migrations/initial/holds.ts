@@ -1,3 +1,4 @@
+import { rowCheck } from './row-check.ts'
 import { signature } from './signature.ts'
 
 /** Holds, which reserve a part of a wallet's balance. `change_holds` writes them (hold-changes.ts). */
@@ -32,16 +33,13 @@ export const holds = `
   create index hold_open on hold (workspace_id, wallet_id, expires_at) where status = 'OPEN';
   create index hold_due on hold (expires_at) where status = 'OPEN';
 
-  create function check_hold() returns trigger language plpgsql as $$
-  begin
-    if (new.captured between 0 and new.amount and new.remaining >= 0 and (new.status = 'OPEN') = (new.remaining > 0)
-      and (new.status <> 'OPEN' or new.captured + new.remaining = new.amount) and new.expires_at > new.created_at) is not true
-    then
-      raise exception 'hold % is refused: its columns contradict each other', new.id using errcode = 'check_violation';
-    end if;
-    return new;
-  end $$;
-  create trigger hold_is_checked before insert or update on hold for each row execute function check_hold();
+  ${rowCheck(
+    'hold',
+    'insert or update',
+    `
+      new.captured between 0 and new.amount and new.remaining >= 0 and (new.status = 'OPEN') = (new.remaining > 0)
+      and (new.status <> 'OPEN' or new.captured + new.remaining = new.amount) and new.expires_at > new.created_at`,
+  )}
 
   create function refuse_hold_change() returns trigger language plpgsql as $$
   begin

@@ -1,3 +1,5 @@
+import { rowCheck } from './row-check.ts'
+
 /** Transfers: one row each, with the flow on its source wallet and the flow on its target. `post` writes them (posting.ts). */
 export const transfers = `
   create table transfer (
@@ -78,18 +80,15 @@ export const transfers = `
   create trigger transfer_is_immutable before update or delete on transfer for each row execute function refuse_change();
   create trigger transfer_is_kept before truncate on transfer for each statement execute function refuse_change();
 
-  create function check_transfer() returns trigger language plpgsql as $$
-  begin
-    if (new.source_wallet_id <> new.target_wallet_id
+  ${rowCheck(
+    'transfer',
+    'insert',
+    `
+      new.source_wallet_id <> new.target_wallet_id
       and (new.hold_id is null) = (new.hold_remaining is null) and (new.reverses_id is null) = (new.reversed_total is null)
       and (new.type = 'TRANSFER' or new.reverses_id is null and new.batch_id is null)
-      and (new.hold_id is null or new.type in ('TRANSFER', 'WITHDRAWAL') and new.reverses_id is null)) is not true
-    then
-      raise exception 'transfer % is refused: its columns contradict each other', new.id using errcode = 'check_violation';
-    end if;
-    return new;
-  end $$;
-  create trigger transfer_is_checked before insert on transfer for each row execute function check_transfer();
+      and (new.hold_id is null or new.type in ('TRANSFER', 'WITHDRAWAL') and new.reverses_id is null)`,
+  )}
 
   create function check_transfer_links() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
   declare

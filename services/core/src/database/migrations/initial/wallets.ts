@@ -1,3 +1,4 @@
+import { rowCheck } from './row-check.ts'
 import { signature } from './signature.ts'
 
 /** Currencies, ledgers (the lock and counters of each workspace) and wallets. */
@@ -68,21 +69,18 @@ export const wallets = `
   create index wallet_found_by_id on wallet (id) where kind = 'CUSTOMER';
   create index wallet_found_by_name on wallet (name, id) where kind = 'CUSTOMER';
 
-  create function check_wallet() returns trigger language plpgsql as $$
-  begin
-    if (case new.kind
+  ${rowCheck(
+    'wallet',
+    'insert or update',
+    `
+      case new.kind
         when 'CUSTOMER' then new.number is not null and new.held <= new.balance
         else new.number is null and new.held = 0 and new.biz_id is null
       end
       and new.held >= 0 and (new.held = 0) = (new.held_until is null)
       and (new.status <> 'CLOSED' or new.balance = 0) and (new.status = 'FROZEN') = (new.frozen_by is not null)
-      and new.order_count <= new.sequence) is not true
-    then
-      raise exception 'wallet % is refused: its columns contradict each other', new.id using errcode = 'check_violation';
-    end if;
-    return new;
-  end $$;
-  create trigger wallet_is_checked before insert or update on wallet for each row execute function check_wallet();
+      and new.order_count <= new.sequence`,
+  )}
   create trigger wallet_is_kept before delete on wallet for each row execute function refuse_change();
   create trigger wallet_is_not_truncated before truncate on wallet for each statement execute function refuse_change();
 `

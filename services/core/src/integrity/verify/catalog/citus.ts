@@ -20,15 +20,16 @@ export async function summarizeCitus(
   additions: Record<string, string>,
 ): Promise<Record<string, string>> {
   const isMember = (object: string) => ofCitus.includes(additions[object] ?? '')
-  const compositeTypes = await readCompositeTypes(snapshot)
+  if (!Object.keys(additions).some(isMember)) return additions
+  const members = await readMembers(snapshot)
+  const compositeTypes = await readCompositeTypes(snapshot, members)
   // The relation of a composite type, and the index of a table, are no members of the extension.
   const isOfCitus = (object: string) =>
     isMember(object) || compositeTypes.has(object) || /^index (pg_dist|placement)_/.test(object)
   const objects = Object.keys(additions).filter(isOfCitus)
-  if (!objects.some(isMember)) return additions
   const others = Object.fromEntries(Object.entries(additions).filter(([object]) => !isOfCitus(object)))
   const digest = createHash('sha256')
-    .update(JSON.stringify([objects.sort(), await readFunctions(snapshot)]))
+    .update(JSON.stringify([objects.sort(), await readFunctions(snapshot, members)]))
     .digest('hex')
   return { ...others, [nameOfCitus]: digest }
 }
@@ -40,11 +41,14 @@ export async function expectedCitus(snapshot: Reader): Promise<string | null> {
   return version === undefined ? null : (knownVersions[version!] ?? '')
 }
 
-/** The OIDs of the objects of Citus; none without it. */
-async function readMembers(snapshot: Reader): Promise<Set<string | null>> {
+/** OIDs. */
+type Members = Set<string | null>
+
+/** The objects of Citus; none without it. */
+async function readMembers(snapshot: Reader): Promise<Members> {
   const installed = await snapshot.rows('select oid, extname from pg_catalog.pg_extension')
   const oids = installed.filter(([, name]) => extensions.includes(name!)).map(([oid]) => oid)
-  const members = new Set<string | null>()
+  const members: Members = new Set()
   if (oids.length === 0) return members
   for (const [extension, oid, kind] of await snapshot.rows('select refobjid, objid, deptype from pg_catalog.pg_depend'))
     if (kind === 'e' && oids.includes(extension!)) members.add(oid!)
@@ -52,14 +56,12 @@ async function readMembers(snapshot: Reader): Promise<Set<string | null>> {
 }
 
 /** The composite types of Citus, as additions name them. */
-async function readCompositeTypes(snapshot: Reader): Promise<Set<string>> {
-  const members = await readMembers(snapshot)
+async function readCompositeTypes(snapshot: Reader, members: Members): Promise<Set<string>> {
   const types = await snapshot.rows('select oid, oid::regtype from pg_catalog.pg_type')
   return new Set(types.filter(([oid]) => members.has(oid!)).map(([, name]) => `composite type ${name}`))
 }
 
-async function readFunctions(snapshot: Reader): Promise<string[]> {
-  const members = await readMembers(snapshot)
+async function readFunctions(snapshot: Reader, members: Members): Promise<string[]> {
   const functions = await snapshot.rows(
     `select oid, proname, proargtypes, prolang, prosrc, probin, prosecdef, provolatile, proconfig,
        (select pg_catalog.string_agg(x.privilege_type, ',') from pg_catalog.aclexplode(proacl) x where x.grantee = 0::oid), proacl is null
