@@ -13,7 +13,7 @@ import { until } from './setup/until.ts'
 
 let system: System
 beforeAll(async () => {
-  system = await startSystem()
+  system = await startSystem({ gatewayEnvironment: { DOCS: 'on' } })
 })
 afterAll(() => system.stop())
 

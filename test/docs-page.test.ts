@@ -15,7 +15,7 @@ let browser: Chromium
 beforeAll(async () => {
   // A host that is not this machine: a page from it is no secure context.
   const args = ['--host-resolver-rules=MAP docs.test 127.0.0.1']
-  ;[system, browser] = await Promise.all([startSystem(), Chromium.start(args)])
+  ;[system, browser] = await Promise.all([startSystem({ gatewayEnvironment: { DOCS: 'on' } }), Chromium.start(args)])
 })
 afterAll(async () => {
   await browser?.stop()

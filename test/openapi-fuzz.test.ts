@@ -28,7 +28,10 @@ const requestsPerOperation = 12
 
 let system: System
 beforeAll(async () => {
-  system = await startSystem({ coreEnvironment: { WEBHOOK_ALLOWED_NETWORKS: '' } })
+  system = await startSystem({
+    coreEnvironment: { WEBHOOK_ALLOWED_NETWORKS: '' },
+    gatewayEnvironment: { DOCS: 'on' },
+  })
   await prepareFaults()
   await prepareRecords()
 })

@@ -28,7 +28,7 @@ let source: string
 let target: string
 beforeAll(async () => {
   await findPrograms(['python3', 'openssl', 'chromium'].map(name => ({ names: [name], aptPackage: name })))
-  system = await startSystem()
+  system = await startSystem({ gatewayEnvironment: { DOCS: 'on' } })
   tenant = await createTenant(system)
   source = await createWallet({ ...system, ...tenant }, { deposits: ['1000.00'] })
   target = await createWallet({ ...system, ...tenant })
