@@ -122,8 +122,10 @@ export const accessSnapshot = z.object({
   unavailable: z.array(z.string()),
 })
 
-/** How often a gateway, and core itself, polls for changed keys. */
+/** How often core polls the database for changed keys. A gateway asks core no more often. */
 export const accessPollMs = 50
+/** For how long core waits for a change before it answers a gateway that there is none. */
+export const accessWaitMs = 250
 /** How long cached keys are used after a successful poll was sent. */
 export const accessLeaseMs = 3_000
 /**

@@ -17,7 +17,7 @@ const limits = {
   // A request each: one that waits for a lock delays no posting.
   commands: { channel: 'commands', batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
   reads: { channel: 'reads', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },
-  access: { channel: 'reads', batches: 2, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
+  access: { channel: 'reads', batches: 3, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 2_000 },
   others: { channel: 'others', batches: 64, callsPerBatch: 1, waitMs: 15_000, timeoutMs: 15_000 },
 } as const satisfies Record<string, QueueLimits>
 type Kind = keyof typeof limits

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import {
+  type AccessPosition,
   accessLeaseMs,
   accessMaxAgeMs,
   accessPollMs,
@@ -59,6 +60,7 @@ export class AccessCache {
   /** How often the cache was cleared. */
   #clearCount = 0
   #moves = 0
+  #nextPoll = Promise.withResolvers<void>()
 
   constructor(
     { reads, ...parts }: { reads: Queryable; number: number; chainKey: KeyObject; log: Log; metrics: Metrics },
@@ -91,6 +93,11 @@ export class AccessCache {
     return this.#moves
   }
 
+  /** Resolves when `follow` has polled again, also if that has failed. */
+  get nextPoll(): Promise<void> {
+    return this.#nextPoll.promise
+  }
+
   /** Polls for changes until `stopping`. */
   async follow(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
@@ -98,6 +105,8 @@ export class AccessCache {
         () => this.#availability.restored(),
         error => this.#availability.lost(error),
       )
+      this.#nextPoll.resolve()
+      this.#nextPoll = Promise.withResolvers()
       await setTimeout(accessPollMs, undefined, { signal: stopping, ref: false }).catch(() => {})
     }
   }
@@ -114,6 +123,12 @@ export class AccessCache {
     this.#epoch = epoch
     this.#polledAt = now
     this.#polledAtMs = askedAtMs
+  }
+
+  /** Whether the last successful poll was sent at this time or later, and has found this position. */
+  hasPolled({ revision, epoch }: AccessPosition, sinceMs: number): boolean {
+    const isNow = revision === this.#revision && epoch === this.#epoch
+    return isNow && this.#polledAtMs >= sinceMs && this.#polledAtMs > this.#changedAtMs
   }
 
   /** Uses no cached key until the next poll, because this core may have changed what keys may do. */

@@ -1,9 +1,11 @@
-import type { AccessPosition, accessChanges, accessSnapshot } from '@workspace-wallet/contract'
+import { setTimeout } from 'node:timers/promises'
+import { type AccessPosition, type accessChanges, type accessSnapshot, accessWaitMs } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 import type { Queryable } from '../database/statement.ts'
 import { notHere } from '../places/claims.ts'
 import { askAll } from '../places/in-time.ts'
 import { type ClaimedAccess, findAccess } from './access.ts'
+import type { AccessCache } from './access-cache.ts'
 import { findAccessChanges } from './queries.ts'
 
 type Parts = Omit<Parameters<typeof findAccess>[0], 'reads'> & { name: string; accessReads: Queryable }
@@ -56,15 +58,31 @@ const stronger = (a: Found | null, b: Found) => (a && a.claim >= b.claim ? a : b
 
 const never: AccessPosition = { revision: 0, epoch: null }
 
-/** The keys that changed, for each place; null for one that does not answer in time. @throws the error of a place if none answers */
+/**
+ * Waits until a key changes, but at most for `accessWaitMs`, so that a gateway seldom has to ask. Core polls each place anyway: the database
+ * is asked once more only if there is a change, or if no poll since the call was answered.
+ *
+ * @returns the keys that changed, for each place; null for one that does not answer in time
+ * @throws the error of a place if none answers
+ */
 export async function findChangesIn(
-  places: readonly Parts[],
+  places: readonly (Parts & { access: AccessCache })[],
   since: readonly AccessPosition[],
 ): Promise<z.infer<typeof accessChanges>['places']> {
+  const calledAtMs = performance.now()
   // A core with other places has positions in another order.
   const known = since.length === places.length ? since : places.map(() => never)
+  let isOver = false
+  const over = setTimeout(accessWaitMs, undefined, { ref: false }).then(() => {
+    isOver = true
+  })
+  const isUnchanged = (sinceMs: number) => places.map(({ access }, index) => access.hasPolled(known[index]!, sinceMs))
+  while (!isOver && !isUnchanged(Number.NEGATIVE_INFINITY).includes(false))
+    await Promise.race([over, ...places.map(({ access }) => access.nextPoll)])
+  const haveNone = isUnchanged(calledAtMs)
   return askAll(places, async ({ accessReads }, index) => {
     const { revision, epoch } = known[index]!
+    if (haveNone[index]) return { revision, epoch, complete: true, apiKeys: [] }
     const { now, hasMoves, ...changes } = await findAccessChanges(accessReads, { since: revision, epoch })
     return changes
   })
