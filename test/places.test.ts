@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Credentials, call, createPath } from './setup/client.ts'
@@ -241,9 +241,14 @@ async function verifyAlone(checkpoint: string[]): Promise<void> {
   const core = await system.startCore(environment)
   const client = createCoreClient({ url: core.url, token: system.adminToken })
   const { workspaces, wallets, checkpoint: compared, ok } = await verifyLedger(client, { checkpoint })
-  const [{ count }] = (await query(second.ownerUrl, 'select count(*)::int from workspace')) as [{ count: number }]
+  const [{ id, count }] = (await query(
+    second.ownerUrl,
+    'select min(id::text) as id, count(*)::int from workspace',
+  )) as [{ id: Uuid<'workspace'>; count: number }]
   expect({ ok, workspaces }).toEqual({ ok: true, workspaces: count })
   expect(compared).toMatchObject({ fault: null, wallets })
+  const moves = client.moves.find.query({ workspaceId: idFromUuid('workspace', id) })
+  await expect(moves).rejects.toThrow('call a core that has all of them')
   await client.close()
   await core.stop()
 }

@@ -7,6 +7,8 @@ import { connectionLost, foreignAnswer, tooLongAnswer } from './request-failures
 
 /** Core sends less. It bounds the memory that another server can make this client use. */
 const maxAnswerBytes = 128 * 1024 * 1024
+/** How much may wait for a core that does not read, although it answers pings. */
+const maxUnsentBytes = 64 * 1024 * 1024
 /** After this many ticks without a byte, a connection is checked with a ping: with exchanges, and without. */
 const [busyPingTicks, idlePingTicks] = [4, 40]
 /** After this many ticks without a byte, a connection without exchanges is closed. */
@@ -91,7 +93,8 @@ export class CoreLink {
   /** Call it every `tickMs`. */
   tick(): void {
     this.silentTicks++
-    if (this.silentTicks === (this.isBusy ? busyPingTicks : idlePingTicks))
+    if (this.#socket.writableLength > maxUnsentBytes) this.destroy(exchange => connectionLost(this.#url, exchange))
+    else if (this.silentTicks === (this.isBusy ? busyPingTicks : idlePingTicks))
       this.#socket.write(packFrame(frameKinds.ping))
     else if (this.silentTicks >= lostTicks && !this.isBusy) this.#socket.destroy()
   }

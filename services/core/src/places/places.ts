@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, SampledLog } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import { findHidden, notHere } from './claims.ts'
@@ -35,13 +35,13 @@ export class Places<Each extends Place = Place> {
   readonly all: readonly [Each, ...Each[]]
   /** Whether the installation has others that this process does not serve. */
   readonly isIncomplete: boolean
-  readonly #log: Log
+  readonly #log: SampledLog
   readonly #remembered = new Map<string, Remembered<Each>>()
 
   constructor(all: readonly [Each, ...Each[]], log: Log, { isIncomplete = false }: { isIncomplete?: boolean } = {}) {
     this.all = all
     this.isIncomplete = isIncomplete
-    this.#log = log
+    this.#log = new SampledLog(log)
   }
 
   get home(): Each {
@@ -88,8 +88,11 @@ export class Places<Each extends Place = Place> {
     object: { kind: string; id: string },
   ): void {
     const isElsewhere = found.some(({ row }) => row.isGenuine)
-    if (haveAllAnswered && isElsewhere)
-      this.#log.error(object, 'a workspace is not in any of the places that have its rows: is another place restored?')
+    if (haveAllAnswered && isElsewhere) {
+      const message = 'a workspace is not in any of the places that have its rows: is another place restored?'
+      const summary = `${message}: more calls`
+      this.#log.write('placement', { level: 'error', fields: object, message, summary })
+    }
     if (!haveAllAnswered || isElsewhere) throw new DomainError('S002', { retryAfterSeconds: 1 })
   }
 

@@ -133,7 +133,13 @@ function within(ctx: CallContext, core: Core, { reason }: { reason?: string | un
   return { ...ctx, core, reason }
 }
 
-function find(ctx: CallContext, { workspaceId }: { workspaceId: string }): Promise<Placed<Core>> {
+/** @throws AdminError NOT_ALLOWED if this core does not have all places */
+async function find(ctx: CallContext, { workspaceId }: { workspaceId: string }): Promise<Placed<Core>> {
+  if (ctx.places.isIncomplete)
+    throw new AdminError(
+      'NOT_ALLOWED',
+      'This core has one of several places (DATABASE_PLACE): call a core that has all of them.',
+    )
   return readPlaced(ctx.places.all, ctx.core, uuidFromId('workspace', idToFind('workspace', workspaceId)))
 }
 
