@@ -11,7 +11,14 @@ import type { PendingCall } from './pending-call.ts'
  * concurrent reads need a few requests. Commands have queues for each core.
  */
 const limits = {
-  postings: { channel: 'commands', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 8_000 },
+  postings: {
+    channel: 'commands',
+    batches: 2,
+    callsPerBatch: batchCallLimit,
+    waitMs: 3_000,
+    timeoutMs: 8_000,
+    gathering: { calls: 16, atMostMs: 25 },
+  },
   // So that a request has about as many transfers as one of creates.
   transferBatches: { channel: 'commands', batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
   // A request each: one that waits for a lock delays no posting.

@@ -17,7 +17,12 @@ export type QueueLimits = {
   waitMs: number
   /** How long a core may take to answer a batch. */
   timeoutMs: number
+  /** What a batch costs core, it should cost for several calls: while one is in flight, the next one waits for this. */
+  gathering?: Gathering
 }
+
+/** A batch waits until there are as many calls, or the batch in flight is answered, or has taken this time. */
+export type Gathering = { calls: number; atMostMs: number }
 
 /** `exchange`: with the core that the batch was given to last. */
 type Batch = { calls: PendingCall[]; body: Buffer; exchange?: Exchange }
@@ -32,6 +37,9 @@ export class CallQueue {
   readonly #waiting = new FairQueue<PendingCall>(waitingLimit)
   readonly #batches = new Set<Batch>()
   #isScheduled = false
+  /** While calls are gathered. */
+  #gathering: NodeJS.Timeout | undefined
+  #lastSentMs = 0
 
   /** @param preferred the core that batches go to unless it is unhealthy or cooling down. Without it, cores take turns. */
   constructor(cores: readonly CoreConnection[], limits: QueueLimits, preferred?: CoreConnection) {
@@ -95,6 +103,8 @@ export class CallQueue {
 
   #send(): void {
     while (this.#waiting.size > 0 && this.#batches.size < this.#limits.batches) {
+      if (this.#mustGather()) return
+      this.#lastSentMs = performance.now()
       for (const batch of split(this.#waiting.take(this.#limits.callsPerBatch))) {
         this.#batches.add(batch)
         void this.#deliver(batch).finally(() => {
@@ -103,6 +113,19 @@ export class CallQueue {
         })
       }
     }
+  }
+
+  /** Whether too few calls wait, and a batch is in flight whose answers will soon make room for them. */
+  #mustGather(): boolean {
+    const { gathering } = this.#limits
+    if (!gathering || this.#batches.size === 0 || this.#waiting.size >= gathering.calls) return false
+    const leftMs = this.#lastSentMs + gathering.atMostMs - performance.now()
+    if (leftMs <= 0) return false
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#send()
+    }, leftMs).unref()
+    return true
   }
 
   /**
