@@ -60,7 +60,8 @@ export class AccessCache {
   /** How often the cache was cleared. */
   #clearCount = 0
   #moves = 0
-  #nextPoll = Promise.withResolvers<void>()
+  /** Who waits for a change. */
+  readonly #waiting = new Set<() => void>()
 
   constructor(
     { reads, ...parts }: { reads: Queryable; number: number; chainKey: KeyObject; log: Log; metrics: Metrics },
@@ -93,11 +94,6 @@ export class AccessCache {
     return this.#moves
   }
 
-  /** Resolves when `follow` has polled again, also if that has failed. */
-  get nextPoll(): Promise<void> {
-    return this.#nextPoll.promise
-  }
-
   /** Polls for changes until `stopping`. */
   async follow(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
@@ -105,8 +101,6 @@ export class AccessCache {
         () => this.#availability.restored(),
         error => this.#availability.lost(error),
       )
-      this.#nextPoll.resolve()
-      this.#nextPoll = Promise.withResolvers()
       await setTimeout(accessPollMs, undefined, { signal: stopping, ref: false }).catch(() => {})
     }
   }
@@ -119,10 +113,21 @@ export class AccessCache {
     if (!complete) this.#clear()
     if (hasMoves) this.#moves++
     for (const apiKey of apiKeys) this.#keys.delete(apiKey)
+    if (revision !== this.#revision || epoch !== this.#epoch) this.#notify()
     this.#revision = revision
     this.#epoch = epoch
     this.#polledAt = now
     this.#polledAtMs = askedAtMs
+  }
+
+  /** Calls back when a poll has found a change. @returns ends that */
+  onChange(callback: () => void): () => void {
+    this.#waiting.add(callback)
+    return () => this.#waiting.delete(callback)
+  }
+
+  #notify(): void {
+    for (const callback of this.#waiting) callback()
   }
 
   /** Whether the last successful poll was sent at this time or later, and has found this position. */

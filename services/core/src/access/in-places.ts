@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { type AccessPosition, type accessChanges, type accessSnapshot, accessWaitMs } from '@workspace-wallet/contract'
 import type { z } from 'zod'
 import type { Queryable } from '../database/statement.ts'
@@ -72,13 +71,8 @@ export async function findChangesIn(
   const calledAtMs = performance.now()
   // A core with other places has positions in another order.
   const known = since.length === places.length ? since : places.map(() => never)
-  let isOver = false
-  const over = setTimeout(accessWaitMs, undefined, { ref: false }).then(() => {
-    isOver = true
-  })
   const isUnchanged = (sinceMs: number) => places.map(({ access }, index) => access.hasPolled(known[index]!, sinceMs))
-  while (!isOver && !isUnchanged(Number.NEGATIVE_INFINITY).includes(false))
-    await Promise.race([over, ...places.map(({ access }) => access.nextPoll)])
+  if (!isUnchanged(Number.NEGATIVE_INFINITY).includes(false)) await waitForChange(places)
   const haveNone = isUnchanged(calledAtMs)
   return askAll(places, async ({ accessReads }, index) => {
     const { revision, epoch } = known[index]!
@@ -86,4 +80,14 @@ export async function findChangesIn(
     const { now, hasMoves, ...changes } = await findAccessChanges(accessReads, { since: revision, epoch })
     return changes
   })
+}
+
+/** Resolves when a poll of one of the places finds a change, and at the latest after `accessWaitMs`. */
+async function waitForChange(places: readonly { access: AccessCache }[]): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, accessWaitMs)
+  const stops = places.map(({ access }) => access.onChange(resolve))
+  await promise
+  clearTimeout(timer)
+  for (const stop of stops) stop()
 }
