@@ -524,7 +524,8 @@ describe('failures', () => {
     const body = order({ bizId: 'frozen-core' })
     const create = () => call(system, 'POST', createPath, body)
     const answer = await until('a create is sent before the gateway finds that core does not respond', async () => {
-      await until('core serves', async () => (await call(system, 'GET', list)).body.success)
+      // This opens the connection for commands: what waits for one is not sent.
+      await until('core serves', async () => (await call(system, 'POST', createPath, order())).body.success)
       await core.kill('SIGSTOP')
       const answer = await create().finally(() => core.kill('SIGCONT'))
       return answer.body.code !== 'S002' && answer
