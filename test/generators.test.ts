@@ -21,7 +21,10 @@ let system: System
 let directory: string
 beforeAll(async () => {
   await findPrograms([{ names: ['python3'], aptPackage: 'python3' }])
-  const [started, packages] = await Promise.all([startSystem({ gatewayEnvironment: { DOCS: 'on' } }), installGenerators()])
+  const [started, packages] = await Promise.all([
+    startSystem({ gatewayEnvironment: { DOCS: 'on' } }),
+    installGenerators(),
+  ])
   system = started
   directory = join(await makeTempDir('generated'), 'generated')
   await mkdir(directory)
