@@ -1,4 +1,6 @@
+import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import type { Uuid } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -51,7 +53,9 @@ async function leadTo({ port }: Postgres): Promise<void> {
   await address.restore()
 }
 
-const newHistory = () => new DatabaseHistory(createLog('test', 'silent').log, async () => [])
+/** @param leftAt when all workspaces have left; without it, none has */
+const newHistory = (leftAt?: Date) =>
+  new DatabaseHistory(createLog('test', 'silent').log, async (_, ids) => new Map(leftAt && ids.map(id => [id, leftAt])))
 const reasonOf = (pool: Pool) =>
   pool.query('select 1').then(
     () => null,
@@ -105,7 +109,7 @@ test('another cluster is refused', async () => {
   await leadTo(server)
 })
 
-test('a standby is refused, and once it is promoted, connections to the former primary are closed', async () => {
+test('a standby is refused; once it is promoted, connections to the former primary are closed, and it must have what was acknowledged', async () => {
   const postgres: ReplicatedPostgres = await startReplicatedPostgres({ isSynchronous: false })
   const [{ port } = { port: 0 }] = await query(postgres.ownerUrl, 'select inet_server_port() as port')
   const url = Object.assign(new URL(postgres.serviceUrl), { port }).href
@@ -122,6 +126,24 @@ test('a standby is refused, and once it is promoted, connections to the former p
   expect((await ended).message).toBe('the connection leads to a stale server')
   client.release(true)
   expect(await reasonOf(open(history, url))).toBe('timeline')
+
+  // A commit that the promoted server lacks, of a workspace that has left afterwards, or before.
+  const lost = {
+    table: 'transfer',
+    workspaceId: randomUUID() as Uuid<'workspace'>,
+    position: 1,
+    mac: randomBytes(32),
+  } as const
+  for (const [leftAt, reason] of [
+    [new Date(Date.now() + 60_000), null],
+    [new Date(Date.now() - 60_000), 'lost_commits'],
+    [undefined, 'lost_commits'],
+  ] as const) {
+    const core = newHistory(leftAt)
+    expect(await reasonOf(open(core, url))).toBe(null)
+    core.acknowledge(lost)
+    expect(await reasonOf(open(core, postgres.serviceUrl))).toBe(reason)
+  }
   await postgres.stop()
 })
 

@@ -45,10 +45,11 @@ const placeText = `
       as timeline,
     case when not pg_is_in_recovery() then (pg_current_wal_flush_lsn() - '0/0')::text end as position`
 
-/** SQL: the workspaces of those of these rows that do not exist. */
+/** SQL: which of these rows do not exist: their places in the arrays, from 1. */
 const missingText = `
-  select workspace
-  from unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[]) as kept (of_table, workspace, at_position, of_mac)
+  select number::int
+  from unnest($1::text[], $2::uuid[], $3::bigint[], $4::text[])
+    with ordinality as kept (of_table, workspace, at_position, of_mac, number)
   where not case of_table
     when 'transfer' then exists (
       select from transfer where workspace_id = workspace and position = at_position and source_mac = decode(of_mac, 'hex'))
@@ -60,8 +61,13 @@ const missingText = `
     end
   end`
 
-/** Finds those of these workspaces that have left the place of the database, after which their rows are removed. */
-type FindLeft = (db: ClientBase, workspaceIds: readonly Uuid<'workspace'>[]) => Promise<Uuid<'workspace'>[]>
+/** When those of these workspaces left that have left the place of the database, after which their rows are removed. */
+type FindLeft = (
+  db: ClientBase,
+  workspaceIds: readonly Uuid<'workspace'>[],
+) => Promise<ReadonlyMap<Uuid<'workspace'>, Date>>
+
+type AcknowledgedRow = CommittedRow & { acknowledgedAt: Date }
 
 /**
  * The history of the database, as far as this core has seen it. A connection that leads to a server with less is refused: a former
@@ -75,7 +81,7 @@ export class DatabaseHistory {
   readonly #findLeft: FindLeft
   #seen: ServerPosition | null = null
   /** The last acknowledged commits, the latest first. */
-  #acknowledged: CommittedRow[] = []
+  #acknowledged: AcknowledgedRow[] = []
   /** The open connections, and the timeline of their server. */
   readonly #clients = new Map<ClientBase, number>()
   /** The clusters that the schema was moved away from (see moveTo). */
@@ -97,7 +103,7 @@ export class DatabaseHistory {
 
   /** Call it with the last row of a commit before the commit is acknowledged to anybody. */
   acknowledge(row: CommittedRow): void {
-    this.#acknowledged.unshift(row)
+    this.#acknowledged.unshift({ ...row, acknowledgedAt: new Date() })
     if (this.#acknowledged.length > keptRows) this.#acknowledged.length = keptRows
   }
 
@@ -188,7 +194,7 @@ export class DatabaseHistory {
   }
 
   async #requireAcknowledged(client: ClientBase, place: ServerPosition): Promise<void> {
-    let rows: CommittedRow[]
+    let rows: AcknowledgedRow[]
     do {
       rows = this.#acknowledged.slice()
       await this.#requireRows(client, rows, place)
@@ -196,17 +202,31 @@ export class DatabaseHistory {
     } while (rows[0] !== this.#acknowledged[0] && place.timeline > this.#seen!.timeline)
   }
 
-  /** @throws StaleDatabase if rows are missing, except for those of workspaces that have left */
-  async #requireRows(client: ClientBase, rows: readonly CommittedRow[], { timeline }: ServerPosition): Promise<void> {
-    const found = await client.query<{ workspace: Uuid<'workspace'> | null }>(missingText, [
+  /**
+   * A workspace leaves seconds after its last commit, so that clocks may differ a little. If it had left before, and come back, its
+   * rows must be there.
+   *
+   * @throws StaleDatabase if rows are missing, except for those of workspaces that have left since
+   */
+  async #requireRows(
+    client: ClientBase,
+    rows: readonly AcknowledgedRow[],
+    { timeline }: ServerPosition,
+  ): Promise<void> {
+    const found = await client.query<{ number: number }>(missingText, [
       rows.map(row => row.table),
       rows.map(row => row.workspaceId),
       rows.map(row => row.position),
       rows.map(row => row.mac.toString('hex')),
     ])
-    const ofWorkspaces = new Set(found.rows.flatMap(({ workspace }) => workspace ?? []))
-    const left = new Set(ofWorkspaces.size > 0 ? await this.#findLeft(client, [...ofWorkspaces]) : [])
-    const missing = found.rows.filter(({ workspace }) => workspace === null || !left.has(workspace)).length
+    const missingRows = found.rows.map(({ number }) => rows[number - 1]!)
+    const ofWorkspaces = new Set(missingRows.flatMap(({ workspaceId }) => workspaceId ?? []))
+    const left = ofWorkspaces.size > 0 ? await this.#findLeft(client, [...ofWorkspaces]) : new Map<never, Date>()
+    const hasLeftSince = ({ workspaceId, acknowledgedAt }: AcknowledgedRow) => {
+      const leftAt = workspaceId && left.get(workspaceId)
+      return leftAt && leftAt > acknowledgedAt
+    }
+    const missing = missingRows.filter(row => !hasLeftSince(row)).length
     if (missing > 0)
       throw new StaleDatabase(
         'lost_commits',

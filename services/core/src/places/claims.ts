@@ -84,17 +84,16 @@ const findMovesStatement = statement<FoundRow<typeof storedWorkspaceMoveColumns>
   `select ${selectColumns(storedWorkspaceMoveColumns, 'm')} from workspace_move m where m.workspace_id = any ($1::uuid[])`,
 )
 
-/** Those of these workspaces that have left a place: their rows may be removed there. */
+/** Those of these workspaces that have left a place, and when: their rows may be removed there. */
 export async function findLeft(
   db: Queryable,
   { chainKey, number }: { chainKey: KeyObject; number: number },
   workspaceIds: readonly Uuid<'workspace'>[],
-): Promise<Uuid<'workspace'>[]> {
+): Promise<Map<Uuid<'workspace'>, Date>> {
   const rows = await run(db, findMovesStatement, [plainArray(workspaceIds)])
-  return rows.flatMap(found => {
-    const move = rowFrom(storedWorkspaceMoveColumns, found)
-    return move.state === 'LEFT' && isGenuineIn(chainKey, number, move) ? move.workspaceId : []
-  })
+  const moves = rows.map(found => rowFrom(storedWorkspaceMoveColumns, found))
+  const left = moves.filter(move => move.state === 'LEFT' && isGenuineIn(chainKey, number, move))
+  return new Map(left.map(({ workspaceId, at }) => [workspaceId, at]))
 }
 
 /** The last move of a workspace to a place or away from it; null without one that core wrote for this place. */
