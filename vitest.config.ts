@@ -31,9 +31,9 @@ export default defineConfig({
     // More than two processors have work for: tests often wait for time-outs and for programs that start.
     maxWorkers: 3,
     // These only end what hangs: on a busy machine, a test may take many times as long as usual. What a test waits for has a
-    // deadline of a minute, after which the error names it (test/setup/until.ts, cli/processes/program.ts).
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
+    // deadline of two minutes, after which the error names it (test/setup/until.ts, cli/processes/program.ts).
+    testTimeout: 300_000,
+    hookTimeout: 600_000,
     teardownTimeout: 60_000,
   },
 })

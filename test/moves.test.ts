@@ -86,7 +86,7 @@ function startLoad(tenant: Tenant) {
       }
       acknowledged.push(bizId)
       // The service is to be interrupted by the move, not by the load.
-      await sleep(20)
+      await sleep(100)
     }
   })
   return {

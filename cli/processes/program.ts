@@ -12,7 +12,7 @@ const linesOfTail = 10
  * How long a program may take to listen, and to end. Each takes seconds at most; this only ends what hangs, so that nobody
  * waits for it without knowing its name.
  */
-const hangMs = 60_000
+const hangMs = 120_000
 
 /** The programs that run now, by name and pid. */
 const running = new Map<string, () => string>()
@@ -35,7 +35,7 @@ export type Program = {
   internalUrl: string
   /** Everything it has written. @throws Error when that was more than the 16 Mi characters that are kept */
   output(): string
-  /** Sends SIGTERM and resolves with the exit code. @throws Error if it does not end within a minute; it is then killed */
+  /** Sends SIGTERM and resolves with the exit code. @throws Error if it does not end within two minutes; it is then killed */
   stop(withinMs?: number): Promise<number | null>
   kill(signal: NodeJS.Signals): Promise<void>
 }
@@ -45,7 +45,7 @@ export type Program = {
  *
  * @param options command-line options for Node
  * @param stdout a file descriptor for its standard output, which `output()` then does not contain
- * @throws Error with the program's output, if it exits before it listens, or does not listen within a minute
+ * @throws Error with the program's output, if it exits before it listens, or does not listen within two minutes
  */
 export async function startProgram(
   script: string,

@@ -12,7 +12,7 @@ import { describeRunningPrograms } from '../../cli/processes/program.ts'
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false | null> | T | undefined | false | null,
-  withinMs = 60_000,
+  withinMs = 120_000,
 ): Promise<T> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
