@@ -99,7 +99,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
       CORE_URL: cores.map(core => core.url).join(','),
       CORE_TOKEN: gatewayToken,
       REDIS_URL: inject('redisUrl'),
-      // To render them takes a third of the CPU time of a start.
+      // Rendering the documentation takes a third of the CPU time of a start.
       DOCS: 'off',
       LOG_LEVEL: 'warn',
       ...options.gatewayEnvironment,

@@ -17,11 +17,11 @@ export type QueueLimits = {
   waitMs: number
   /** How long a core may take to answer a batch. */
   timeoutMs: number
-  /** What a batch costs core, it should cost for several calls: while one is in flight, the next one waits for this. */
+  /** For batches with a high fixed cost: while one is in flight, calls are gathered for the next one. */
   gathering?: Gathering
 }
 
-/** A batch waits until there are as many calls, or the batch in flight is answered, or has taken this time. */
+/** The next batch is sent when this many calls wait, when the batch in flight is answered, or when that one has taken `atMostMs`. */
 export type Gathering = { calls: number; atMostMs: number }
 
 /** `exchange`: with the core that the batch was given to last. */

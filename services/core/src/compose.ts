@@ -129,7 +129,9 @@ export async function openCore(config: CoreConfig, log: Log, stopping: AbortSign
   const shared = { config, log, stopping }
   const home = await openPlace(shared, config.DATABASE_URL, config.DATABASE_PLACE ?? 0)
   const others = await Promise.all(config.DATABASE_URLS.map((url, index) => openPlace(shared, url, index + 1)))
-  const places = new Places<Core>([home, ...others], log, { isIncomplete: config.DATABASE_PLACE !== undefined })
+  const places = new Places<Core>([home, ...others], home.sampledLog, {
+    isIncomplete: config.DATABASE_PLACE !== undefined,
+  })
   home.metrics.watchProcess()
   if (config.DATA_DIR !== undefined) watchDataDisk(home.metrics.registry, config.DATA_DIR)
   const reporter = new InstanceReporter({

@@ -4,13 +4,13 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Snapshot } from '../../../services/core/src/database/snapshot.ts'
 import { type Baseline, BaselineDigest } from '../../../services/core/src/integrity/verify/baseline.ts'
-import { Findings } from '../../../services/core/src/integrity/verify/findings/findings.ts'
-import { scopeOf } from '../../../services/core/src/integrity/verify/scope.ts'
-import { checkRows, verifyLedger } from '../../../services/core/src/integrity/verify/verify.ts'
+import type { Findings } from '../../../services/core/src/integrity/verify/findings/findings.ts'
+import { verifyLedger } from '../../../services/core/src/integrity/verify/verify.ts'
 import { connect, execute, schema, testPlace, urlOf } from '../database.ts'
 import { signRows } from '../sign-rows.ts'
 import { type System, startSystem } from '../system.ts'
 import { type Books, keepBooks } from './books.ts'
+import { findingsInRows } from './rows.ts'
 
 // Core writes one ledger for each test file. Each test damages a copy of its database as the owner of the tables, without triggers
 // and foreign keys, and compares the complete report, so that a false finding fails the test too.
@@ -91,7 +91,7 @@ export async function verify(
 
 /** Checks the rows only: the catalog differs on purpose. */
 export async function verifyRows(service: pg.Client): Promise<Findings> {
-  const findings = await findingsIn(await Snapshot.begin(service, schema), null)
+  const findings = await findRows(await Snapshot.begin(service, schema), null)
   await service.query('rollback')
   return findings
 }
@@ -100,20 +100,14 @@ export async function verifyRows(service: pg.Client): Promise<Findings> {
 async function verifyRowsInBothWays(databaseUrl: string): Promise<Findings[]> {
   const snapshot = await Snapshot.open({ databaseUrl, chainKey: createSecretKey(chainKey) }, 'core verify')
   try {
-    return [await findingsIn(snapshot, null), await findingsIn(snapshot, new Map())]
+    return [await findRows(snapshot, null), await findRows(snapshot, new Map())]
   } finally {
     await snapshot.close()
   }
 }
 
-async function findingsIn(snapshot: Snapshot, baseline: Baseline | null): Promise<Findings> {
-  const findings = new Findings()
-  const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
-  const key = createSecretKey(chainKey)
-  const scope = scopeOf({ snapshot, place: testPlace, chainKey: key, workspaceId: null, findings }, baseline)
-  for await (const _ of checkRows(scope, null, counts));
-  return findings
-}
+const findRows = (snapshot: Snapshot, baseline: Baseline | null) =>
+  findingsInRows(snapshot, { chainKey: createSecretKey(chainKey), place: testPlace }, baseline)
 
 type Copy = { ownerUrl: string; serviceUrl: string }
 

@@ -113,21 +113,17 @@ export class AccessCache {
     if (!complete) this.#clear()
     if (hasMoves) this.#moves++
     for (const apiKey of apiKeys) this.#keys.delete(apiKey)
-    if (revision !== this.#revision || epoch !== this.#epoch) this.#notify()
+    if (revision !== this.#revision || epoch !== this.#epoch) for (const callback of this.#waiting) callback()
     this.#revision = revision
     this.#epoch = epoch
     this.#polledAt = now
     this.#polledAtMs = askedAtMs
   }
 
-  /** Calls back when a poll has found a change. @returns ends that */
+  /** Calls back whenever a poll has found a change, until the returned function is called. */
   onChange(callback: () => void): () => void {
     this.#waiting.add(callback)
     return () => this.#waiting.delete(callback)
-  }
-
-  #notify(): void {
-    for (const callback of this.#waiting) callback()
   }
 
   /** Whether the last successful poll was sent at this time or later, and has found this position. */

@@ -71,12 +71,11 @@ export async function findChangesIn(
   const calledAtMs = performance.now()
   // A core with other places has positions in another order.
   const known = since.length === places.length ? since : places.map(() => never)
-  const isUnchanged = (sinceMs: number) => places.map(({ access }, index) => access.hasPolled(known[index]!, sinceMs))
-  if (!isUnchanged(Number.NEGATIVE_INFINITY).includes(false)) await waitForChange(places)
-  const haveNone = isUnchanged(calledAtMs)
-  return askAll(places, async ({ accessReads }, index) => {
+  if (places.every(({ access }, index) => access.hasPolled(known[index]!, Number.NEGATIVE_INFINITY)))
+    await waitForChange(places)
+  return askAll(places, async ({ access, accessReads }, index) => {
     const { revision, epoch } = known[index]!
-    if (haveNone[index]) return { revision, epoch, complete: true, apiKeys: [] }
+    if (access.hasPolled({ revision, epoch }, calledAtMs)) return { revision, epoch, complete: true, apiKeys: [] }
     const { now, hasMoves, ...changes } = await findAccessChanges(accessReads, { since: revision, epoch })
     return changes
   })

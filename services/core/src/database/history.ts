@@ -219,9 +219,10 @@ export class DatabaseHistory {
       rows.map(row => row.position),
       rows.map(row => row.mac.toString('hex')),
     ])
+    if (found.rows.length === 0) return
     const missingRows = found.rows.map(({ number }) => rows[number - 1]!)
     const ofWorkspaces = new Set(missingRows.flatMap(({ workspaceId }) => workspaceId ?? []))
-    const left = ofWorkspaces.size > 0 ? await this.#findLeft(client, [...ofWorkspaces]) : new Map<never, Date>()
+    const left = await this.#findLeft(client, [...ofWorkspaces])
     const hasLeftSince = ({ workspaceId, acknowledgedAt }: AcknowledgedRow) => {
       const leftAt = workspaceId && left.get(workspaceId)
       return leftAt && leftAt > acknowledgedAt

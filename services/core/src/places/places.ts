@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
-import { type Log, SampledLog } from '@workspace-wallet/runtime'
+import type { SampledLog } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import { findHidden, notHere } from './claims.ts'
@@ -38,10 +38,14 @@ export class Places<Each extends Place = Place> {
   readonly #log: SampledLog
   readonly #remembered = new Map<string, Remembered<Each>>()
 
-  constructor(all: readonly [Each, ...Each[]], log: Log, { isIncomplete = false }: { isIncomplete?: boolean } = {}) {
+  constructor(
+    all: readonly [Each, ...Each[]],
+    log: SampledLog,
+    { isIncomplete = false }: { isIncomplete?: boolean } = {},
+  ) {
     this.all = all
     this.isIncomplete = isIncomplete
-    this.#log = new SampledLog(log)
+    this.#log = log
   }
 
   get home(): Each {

@@ -4,12 +4,11 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../../test/setup/core.ts'
 import { connect, schema } from '../../../../../test/setup/database.ts'
+import { findingsInRows } from '../../../../../test/setup/verification/rows.ts'
 import { transact } from '../../database/orm.ts'
 import { Snapshot, snapshotClient } from '../../database/snapshot.ts'
 import { BaselineDigest, readBaseline, type VerifiedEnd } from '../verify/baseline.ts'
-import { Findings } from '../verify/findings/findings.ts'
-import { scopeOf } from '../verify/scope.ts'
-import { checkRows, verifyLedger } from '../verify/verify.ts'
+import { verifyLedger } from '../verify/verify.ts'
 import { writeEnds } from './queries.ts'
 
 // Posts at random, verifies what is new again and again, and then changes rows as the owner of the tables.
@@ -226,12 +225,8 @@ async function afterChange<Result>(change: () => Promise<unknown>, check: () => 
 /** Whether the rows are sound. Without the definitions of the database, whose check takes most of the time. */
 async function areSound(client: pg.Client, from: string | null): Promise<boolean> {
   const snapshot = await Snapshot.begin(client, schema)
-  const findings = new Findings()
-  const counts = { workspaces: 0, wallets: 0, transfers: 0, flows: 0, holds: 0, journalEntries: 0 }
-  const { chainKey } = testCore
-  const about = { snapshot, place: testCore.core.number, chainKey, workspaceId: null, findings }
-  const scope = scopeOf(about, from === null ? null : await readBaseline(snapshot, from))
-  for await (const _ of checkRows(scope, null, counts));
+  const of = { chainKey: testCore.chainKey, place: testCore.core.number }
+  const findings = await findingsInRows(snapshot, of, from === null ? null : await readBaseline(snapshot, from))
   await client.query('rollback')
   return findings.ok
 }
