@@ -35,7 +35,7 @@ let system: System
 beforeAll(async () => {
   const installed = installGenerators()
   await findPrograms(['zsh', 'python3', 'curl', 'openssl'].map(name => ({ names: [name], aptPackage: name })))
-  system = await startSystem()
+  system = await startSystem({ gatewayEnvironment: { DOCS: 'on' } })
   await system.startCourier()
   // `npm start` creates it as well, and the README shows the counts of both.
   await createMarketplace(system.coreUrl, system)

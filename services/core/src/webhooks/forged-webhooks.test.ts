@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type LeasedWebhook, mintId, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
-import { connect, execute } from '../../../../test/setup/database.ts'
+import { connect, queryPersistently } from '../../../../test/setup/database.ts'
 import { blocksOf, explainStatements, type PlanNode, readPlans } from '../../../../test/setup/plans.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { statements } from '../database/statement.ts'
@@ -83,9 +83,9 @@ async function forge(
   { workspace = 'w.workspace_id', position = '0', status = 'ACTIVE' } = {},
 ): Promise<void> {
   // Core ends a session that holds locks for five seconds.
-  const atATime = 20_000
+  const atATime = 10_000
   for (let from = 0; from < count; from += atATime)
-    await execute(
+    await queryPersistently(
       opened.database.serviceUrl,
       `insert into webhook select gen_random_uuid(), ${workspace}, w.biz_id, decode(md5(n || '${randomUUID()}'), 'hex'),
          w.url, w.types, w.concurrency, '${status}', w.secret, w.secret_version, null, null, null, w.created_at, w.updated_at,
@@ -126,7 +126,7 @@ test('deliveries go on in the same and in other workspaces, with any number of f
   await forge(200_000, victim)
   // Core makes forged rows wait. The same role may also undo that.
   const rearm = () =>
-    execute(
+    queryPersistently(
       opened.database.serviceUrl,
       `update webhook set next_attempt_at = '2020-01-01' where mac = '\\x01' and next_attempt_at > now()`,
     )
@@ -136,7 +136,7 @@ test('deliveries go on in the same and in other workspaces, with any number of f
 
 test('deliveries go on when each of many forged workspaces has a forged webhook', { timeout: 120_000 }, async () => {
   const subscriber = await subscribe()
-  await execute(
+  await queryPersistently(
     opened.database.serviceUrl,
     `insert into workspace (id, name, created_at, updated_at, revision, mac)
      select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Forged', now(), now(), 1, '\\x01'
