@@ -25,7 +25,7 @@ test('the benchmark runs without failed requests, and writes its report to a fil
   const directory = await makeTempDir('bench')
   const file = join(directory, 'bench.json')
   const { stdout, stderr } = await execute(process.execPath, [
-    ...[script, '--quick', '--only', 'memory,overload', '--directory', directory, '--json', file],
+    ...[script, '--quick', '--only', 'memory,overload,edge', '--directory', directory, '--json', file],
   ])
   const { machine, ratios, figures } = JSON.parse(await readFile(file, 'utf8'))
   expect(machine).toMatchObject({
@@ -33,7 +33,8 @@ test('the benchmark runs without failed requests, and writes its report to a fil
     cores: expect.any(Number),
     fsyncMicros: expect.any(Number),
   })
-  expect(ratios).toEqual({ memory_slope: expect.any(Number), overload_goodput: expect.any(Number) })
+  const keys = ['memory_slope', 'overload_goodput', 'balance_vs_express', 'gateway_vs_nginx', 'gateway_cpu_vs_nginx']
+  expect(Object.keys(ratios)).toEqual(keys)
   expect(figures.spreads.memory_slope).toMatchObject({ median: ratios.memory_slope, rounds: [ratios.memory_slope] })
   expect(figures.overload).toMatchObject({ rejectedWithoutRetryAfter: { median: 0 }, unansweredShare: { median: 0 } })
   expect(figures.memory.measurements.length).toBeGreaterThan(1)

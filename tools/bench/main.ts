@@ -99,7 +99,14 @@ async function measure({
   try {
     const machine = await describeMachine(testbed)
     const findings: Findings[] = []
-    for (const name of only ?? Object.keys(parts)) findings.push(await parts[name]!(testbed, settings))
+    const failures: Error[] = []
+    // The figures of the other parts are kept.
+    for (const name of only ?? Object.keys(parts))
+      await parts[name]!(testbed, settings).then(
+        found => findings.push(found),
+        error => failures.push(new Error(`The part ${name} failed.`, { cause: error })),
+      )
+    if (findings.length === 0) throw failures[0]
     const report = reportOf(machine, findings)
     if (json) await writeFile(json, `${JSON.stringify(report, null, 2)}\n`)
     if (charts)
@@ -107,6 +114,7 @@ async function measure({
         await writeFile(join(charts, name), svg)
     say('done')
     console.log(textOf(report, findings))
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} parts failed.`)
   } finally {
     await testbed.stop()
   }

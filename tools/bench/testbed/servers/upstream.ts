@@ -61,6 +61,8 @@ const procedures: Readonly<Record<string, unknown>> = {
   'access.changes': { places: [{ revision: 1, epoch, complete: true, apiKeys: [] }], checksumKey: 'bench' },
   'access.lookup': { revisions: [1], keys: [{ ...access, place: 0 }], unavailable: [] },
   'access.markUsed': undefined,
+  'instances.report': undefined,
+  'instances.leave': undefined,
   'wallets.balance': balance,
 } satisfies { [Path in ProcedurePath]?: ProcedureOutput<Path> }
 
