@@ -85,6 +85,6 @@ test('a page is built in several turns of the event loop, between which other wo
   setImmediate(count)
   expect(await new EventReader({ ...testCore.core, lists }).read(workspaceId, page)).toEqual(expected)
   isReading = false
-  // Fifty events in each, of which the first is that of the call.
-  expect(turns).toBeGreaterThanOrEqual(9)
+  // Sixteen events in each, of which the first is that of the call.
+  expect(turns).toBeGreaterThanOrEqual(31)
 })
