@@ -25,7 +25,7 @@ test('the benchmark runs without failed requests, and writes its report to a fil
   const directory = await makeTempDir('bench')
   const file = join(directory, 'bench.json')
   const { stdout, stderr } = await execute(process.execPath, [
-    ...[script, '--quick', '--only', 'memory,overload,edge', '--directory', directory, '--json', file],
+    ...[script, '--quick', '--only', 'memory,overload,edge,storage', '--directory', directory, '--json', file],
   ])
   const { machine, ratios, figures } = JSON.parse(await readFile(file, 'utf8'))
   expect(machine).toMatchObject({
@@ -37,6 +37,15 @@ test('the benchmark runs without failed requests, and writes its report to a fil
   expect(Object.keys(ratios)).toEqual(keys)
   expect(figures.spreads.memory_slope).toMatchObject({ median: ratios.memory_slope, rounds: [ratios.memory_slope] })
   expect(figures.overload).toMatchObject({ rejectedWithoutRetryAfter: { median: 0 }, unansweredShare: { median: 0 } })
+  expect(figures.storage.stretches.at(-1)).toMatchObject({ transfers: 2_000, perSecond: expect.any(Number) })
+  expect(Object.keys(figures.storage.seconds)).toEqual([
+    ...[
+      'vacuum (freeze) of all transfers',
+      'checkpoint',
+      expect.stringMatching(/^whole verification of [5-9]\d{3} flows$/),
+    ],
+    ...['backup', 'unpacking the backup', expect.stringMatching(/^incremental verification of \d+ flows$/)],
+  ])
   expect(figures.memory.measurements.length).toBeGreaterThan(1)
   expect(stdout).toContain('memory_slope')
   expect(stderr).toContain('memory: warming up')

@@ -20,6 +20,7 @@ import { measureOverload } from './parts/overload.ts'
 import { measurePlaces } from './parts/places.ts'
 import { measurePosting } from './parts/posting.ts'
 import { measureReads } from './parts/reads.ts'
+import { measureStorage } from './parts/storage.ts'
 import { measureTransfers } from './parts/transfers.ts'
 import { describeMachine } from './testbed/machine.ts'
 import { startTestbed, type Testbed } from './testbed/testbed.ts'
@@ -40,18 +41,27 @@ const parts: Record<string, (testbed: Testbed, settings: Settings) => Promise<Fi
   memory: measureMemory,
 }
 
+/** They run only by name: they take hours, or much of the disk. */
+const partsByName: typeof parts = { storage: measureStorage }
+const allParts = { ...parts, ...partsByName }
+
 const flags = {
   json: { value: 'FILE', help: 'also write all measurements to this file', parse: anyText },
   only: {
     value: 'PART,…',
-    help: `measure only these parts: ${listOf(Object.keys(parts))}`,
-    choices: Object.keys(parts),
+    help: `measure only these parts: ${listOf(Object.keys(allParts))} (default: all but ${listOf(Object.keys(partsByName))})`,
+    choices: Object.keys(allParts),
     parse: parseParts,
   },
   rounds: {
     value: 'N',
     help: `measure each contender in N rounds (default: ${fullSettings.rounds})`,
     parse: parseRounds,
+  },
+  transfers: {
+    value: 'N',
+    help: `transfers that the part storage posts (default: ${fullSettings.storageTransfers})`,
+    parse: parseTransfers,
   },
   directory: {
     value: 'DIR',
@@ -77,6 +87,7 @@ async function measure({
   json,
   only,
   rounds,
+  transfers,
   directory,
   charts,
   pgledger,
@@ -86,6 +97,7 @@ async function measure({
   const settings = {
     ...(quick ? quickSettings : fullSettings),
     ...(rounds && { rounds }),
+    ...(transfers && { storageTransfers: transfers }),
     ...(pgledger && { pgledger }),
     ...(pgbouncer && { pgbouncer }),
   }
@@ -102,7 +114,7 @@ async function measure({
     const failures: Error[] = []
     // The figures of the other parts are kept.
     for (const name of only ?? Object.keys(parts))
-      await parts[name]!(testbed, settings).then(
+      await allParts[name]!(testbed, settings).then(
         found => findings.push(found),
         error => failures.push(new Error(`The part ${name} failed.`, { cause: error })),
       )
@@ -122,13 +134,18 @@ async function measure({
 
 function parseParts(text: string): string[] {
   const names = text.split(',')
-  const unknown = names.find(name => !Object.hasOwn(parts, name))
-  if (unknown !== undefined) throw new Error(`must be a list of ${listOf(Object.keys(parts))}, separated by commas`)
+  const unknown = names.find(name => !Object.hasOwn(allParts, name))
+  if (unknown !== undefined) throw new Error(`must be a list of ${listOf(Object.keys(allParts))}, separated by commas`)
   return names
 }
 
 function parseRounds(text: string): number {
   if (!/^[1-9]\d?$/.test(text)) throw new Error('must be a whole number from 1 to 99')
+  return Number(text)
+}
+
+function parseTransfers(text: string): number {
+  if (!/^[1-9]\d{2,9}$/.test(text)) throw new Error('must be a whole number from 100 on')
   return Number(text)
 }
 

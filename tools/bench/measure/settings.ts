@@ -15,6 +15,8 @@ export type Settings = {
   postingBatches: number
   /** Rows of the tables whose lists are read. The targets are for the last size. */
   listSizes: number[]
+  /** Transfers that the storage part posts. */
+  storageTransfers: number
   /** Orders of each workspace that requests expensive lists. */
   neighbourRows: number
   /** Connections over which twice as many transfers arrive as the service can make. */
@@ -33,6 +35,7 @@ export const fullSettings: Settings = {
   peerWorkspaces: 8,
   postingBatches: 20,
   listSizes: [10_000, 100_000, 1_000_000],
+  storageTransfers: 1_000_000,
   neighbourRows: 500_000,
   overloadConnections: 4_096,
   memoryWarmUpMs: 72_000,
@@ -48,6 +51,7 @@ export const quickSettings: Settings = {
   peerWorkspaces: 1,
   postingBatches: 2,
   listSizes: [100, 1_000, 10_000],
+  storageTransfers: 2_000,
   neighbourRows: 5_000,
   overloadConnections: 64,
   memoryWarmUpMs: 400,

@@ -58,9 +58,10 @@ export async function measureEdge(testbed: Testbed, { rounds, warmUpMs, measureM
     gateway: () => run(gateway.port, signed, { gateway: pidOf(gateway), ...pids }),
   }
   if (!(nginx instanceof Error)) contenders.nginx = () => run(nginx.port, signed, { nginx: nginx.pid, ...pids })
-  const samples = await inRounds(contenders, rounds, say)
-  load.stop()
-  await stopAll([nginx, gateway, upstream, hello, service.gateway, service.core])
+  const samples = await inRounds(contenders, rounds, say).finally(() => {
+    load.stop()
+    return stopAll([nginx, gateway, upstream, hello, service.gateway, service.core])
+  })
 
   const findings = findingsOf(samples)
   if (nginx instanceof Error)
