@@ -25,6 +25,8 @@ const say = sayWithin('places')
 const counts = [1, 2, 4, 8] as const
 const batchSize = 20
 const walletsEach = 20
+/** More batches than in the posting part: CPU times are in units of 10 ms. */
+const batchesFactor = 20
 /** What core does without transfers, such as its polls, is measured for so long, and left out. */
 const idleMs = 2_000
 
@@ -82,9 +84,9 @@ async function measure(
   const postAll = (batches: number) => Promise.all(all.map(place => postBatches(place, signer, batches)))
   await postAll(postingBatches)
   const idle = await used(testbed, () => setTimeout(idleMs))
-  const posting = await used(testbed, () => postAll(postingBatches * 5))
+  const posting = await used(testbed, () => postAll(postingBatches * batchesFactor))
   await core.close()
-  const transfers = count * postingBatches * 5 * batchSize
+  const transfers = count * postingBatches * batchesFactor * batchSize
   const cost = (name: 'core' | 'postgres') => (posting[name] - (idle[name] * posting.ms) / idle.ms) / transfers
   return { core: cost('core'), postgres: cost('postgres') }
 }
