@@ -14,8 +14,8 @@ import { execute, query } from '../test/setup/database.ts'
 import { makeTempDir } from '../test/setup/temp.ts'
 import { type Postgres, startPostgres } from './processes/postgres.ts'
 
-/** Of the place of this PostgreSQL, which is not home. */
-const place = 1
+/** The place of this PostgreSQL that is not home, which has the schema `public`. */
+const [place, schema] = [1, 'bucket_1']
 
 // A separate PostgreSQL, because a backup contains the whole server.
 let directory: string
@@ -41,13 +41,15 @@ beforeAll(async () => {
   })
   await execute(postgres.url('postgres'), 'create database wallet')
   const serviceUrl = postgres.url('wallet', 'wallet_service', secrets.servicePassword)
-  await migrate(postgres.url('wallet'), serviceUrl)
-  await newWorkspace(serviceUrl, secrets)
+  for (const [at, parameter] of ['', `?schema=${schema}`].entries()) {
+    await migrate(postgres.url('wallet') + parameter, serviceUrl + parameter)
+    await newWorkspace(serviceUrl + parameter, at, secrets)
+  }
 })
 afterAll(() => postgres.stop())
 
 /** As core creates one in this place. */
-async function newWorkspace(serviceUrl: string, secrets: Record<string, string>): Promise<void> {
+async function newWorkspace(serviceUrl: string, place: number, secrets: Record<string, string>): Promise<void> {
   const config = coreSchema.parse({
     DATABASE_URL: serviceUrl,
     DATABASE_PLACE: String(place),
@@ -78,7 +80,7 @@ async function backup(...args: string[]): Promise<string> {
   return stdout
 }
 
-const check = (file: string) => backup('check', file, '--secrets', secretsFile, '--place', String(place))
+const check = (file: string, ...args: string[]) => backup('check', file, '--secrets', secretsFile, ...args)
 
 /** The position of a file's content in a tar. */
 async function positionInTar(file: string, path: string): Promise<{ start: number; size: number }> {
@@ -105,10 +107,13 @@ async function flipByte(file: string, at: number): Promise<void> {
 test('a check compares every file and every page, and names the file of a flipped byte in an index', async () => {
   const file = join(directory, 'flipped.tar')
   await backup('take', file)
-  // Elsewhere, it would be a copy of the workspace.
-  expect(await check(file)).toMatch(/The ledger is sound: 1 workspace,.*The backup can be used\./s)
+  const isSound = expect.stringMatching(/The ledger is sound: 1 workspace,.*The backup can be used\./s)
+  expect(await check(file)).toEqual(isSound)
+  expect(await check(file, '--place', String(place), '--schema', schema)).toEqual(isSound)
+  // In another place, it would be a copy of the workspace.
+  await expect(check(file, '--schema', schema)).rejects.toThrow('The ledger in the backup is not sound')
 
-  const [index] = await query(postgres.url('wallet'), `select pg_relation_filepath('workspace_pkey') as path`)
+  const [index] = await query(postgres.url('wallet'), `select pg_relation_filepath('public.workspace_pkey') as path`)
   const { start } = await positionInTar(file, index!.path as string)
   // In the unused middle of a page, which PostgreSQL itself does not read.
   await flipByte(file, start + 4000)

@@ -2,6 +2,7 @@
 import { rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
+import { defaultSchema, hasUsableSchema } from '../services/core/src/database/schema.ts'
 import { findCore } from './admin/connection.ts'
 import { parsePlaceNumber, parsePlaces, parseTime } from './admin/values.ts'
 import { takeBaseBackup } from './backup/base-backup.ts'
@@ -47,11 +48,18 @@ const program = createGroup('npm run backup --', 'back up the database, and chec
         default: '0',
         parse: parsePlaceNumber,
       },
+      schema: {
+        value: 'NAME',
+        help: 'the schema with the tables of that place',
+        default: defaultSchema,
+        parse: parseSchema,
+      },
     },
     examples: [
       'wallet.tar',
       'wallet.tar --secrets /safe/secrets.json --against ledger-2026-11.checkpoint',
       'db-2.tar --place 1',
+      'db-2.tar --place 2 --schema bucket_2',
     ],
     run: ({ secrets = inDataDir('secrets.json'), ...options }, [file]) => check(file!, secrets, options),
   }),
@@ -138,6 +146,12 @@ async function restoreInto(
       : 'No transaction was committed after the backup.'
   }
 Start PostgreSQL on it with an empty archive, take a new backup, and run ledger verify --against a checkpoint.`)
+}
+
+function parseSchema(text: string): string {
+  if (!hasUsableSchema(`postgres://x/?schema=${encodeURIComponent(text)}`))
+    throw new Error(`must be a schema of core, such as bucket_1, not "${text}"`)
+  return text
 }
 
 function parseTimeline(text: string): number {

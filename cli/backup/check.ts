@@ -30,13 +30,13 @@ type CleanUp = (() => Promise<unknown>)[]
 /**
  * @param secretsFile secrets.json of the installation
  * @param against a checkpoint file that the restored ledger must continue, as far as it is about this place
- * @param place the number of the place that is backed up
+ * @param place the number of the place that is verified, and the schema of its tables
  * @throws Error that names what is damaged, and where the logs of PostgreSQL and core are
  */
 export async function check(
   file: string,
   secretsFile: string,
-  { against, place }: { against: string | undefined; place: number },
+  { against, place, schema }: { against: string | undefined; place: number; schema: string },
 ): Promise<void> {
   const secrets = await readSecrets(secretsFile)
   const signal = abortOnInterrupt()
@@ -61,7 +61,7 @@ export async function check(
     failOn(await checkPages(postgres.url(database)), 'The database in the backup is damaged')
     console.log('Every page can be read, and every index agrees with its table.')
 
-    const core = await startCore({ postgres, place }, secrets, scratch, signal, cleanUp)
+    const core = await startCore({ postgres, place, schema }, secrets, scratch, signal, cleanUp)
     await verifyLedger(core, against, signal)
     console.log('The backup can be used.')
   } catch (error) {
@@ -75,7 +75,7 @@ export async function check(
 }
 
 async function startCore(
-  { postgres, place }: { postgres: Postgres; place: number },
+  { postgres, place, schema }: { postgres: Postgres; place: number; schema: string },
   secrets: Awaited<ReturnType<typeof readSecrets>>,
   scratch: string,
   signal: AbortSignal,
@@ -85,7 +85,7 @@ async function startCore(
   const port = await pickFreePort()
   const env = {
     CORE_PORT: String(port),
-    DATABASE_URL: postgres.url(database, serviceRole, secrets.servicePassword),
+    DATABASE_URL: `${postgres.url(database, serviceRole, secrets.servicePassword)}?schema=${schema}`,
     DATABASE_PLACE: String(place),
     // Without it, core accepts the owner of the tables, which is another one under npm start than in containers.
     ...(process.env.DATABASE_WRITERS && { DATABASE_WRITERS: process.env.DATABASE_WRITERS }),
