@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { type BatchCall, batchCallLimit, packBatch, unpackBatch, uuidFromId } from '@workspace-wallet/contract'
+import {
+  type AccessPosition,
+  type BatchCall,
+  batchCallLimit,
+  packBatch,
+  unpackBatch,
+  uuidFromId,
+} from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sendBatch } from './setup/batches.ts'
 import { call, createPath } from './setup/client.ts'
@@ -13,8 +20,12 @@ import { until } from './setup/until.ts'
 /** Whoever has a service token cannot keep core from serving the public API, with however many calls. */
 
 let system: System
+/** Where the changes of keys end. */
+let position: AccessPosition
 beforeAll(async () => {
   system = await startSystem()
+  const [place] = (await system.gatewayClient.access.changes.query({ since: [] })).places
+  position = { revision: place!.revision, epoch: place!.epoch }
 })
 afterAll(() => system.stop())
 
@@ -85,6 +96,21 @@ const floods: [string, () => string, () => BatchCall][] = [
     () => ({ path: 'access.latestNonceGenerations', type: 'query', input: undefined }),
   ],
   [
+    'waits for changes of keys, with the token of a gateway',
+    () => system.gatewayToken,
+    () => ({ path: 'access.changes', type: 'query', input: { since: [position] } }),
+  ],
+  [
+    'questions for all changes of keys, with the token of a gateway',
+    () => system.gatewayToken,
+    () => ({ path: 'access.changes', type: 'query', input: { since: [] } }),
+  ],
+  [
+    'uses of keys, with the token of a gateway',
+    () => system.gatewayToken,
+    () => ({ path: 'access.markUsed', type: 'mutation', input: { uses: [] } }),
+  ],
+  [
     'leases, with the token of a courier',
     () => system.courierToken,
     () => ({ path: 'courier.lease', type: 'mutation', input: { size: 10, held: [] } }),
@@ -93,6 +119,31 @@ const floods: [string, () => string, () => BatchCall][] = [
 
 test.each(floods)('a flood of %s does not stop the API', async (_, token, makeCall) => {
   await flood(token(), makeCall, useApi())
+})
+
+test('requests without a body, each with many calls that are rejected, do not stop the API', async () => {
+  const calls = Array.from({ length: 100 }, () => 'session.whoami').join()
+  const get = `GET /trpc/${calls}?batch=1 HTTP/1.1\r\nHost: core\r\nAuthorization: Bearer ${system.courierToken}\r\n\r\n`
+  const { port } = new URL(system.coreUrl)
+  const sockets = Array.from({ length: 100 }, () => {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.on('error', () => {})
+    // One more for each answer, so that some are always waiting.
+    socket.on('data', piece => {
+      for (const _ of String(piece).matchAll(/^HTTP\/1\.1 /gm)) socket.write(get)
+    })
+    socket.write(get.repeat(4))
+    return socket
+  })
+  try {
+    await until('core has rejected calls', async () => {
+      const metrics = await (await fetch(`${system.coreUrl}/metrics`)).text()
+      return /path="session\.whoami",code="FORBIDDEN"\} \d{4}/.test(metrics)
+    })
+    await useApi()
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
 })
 
 test('calls that a token must not make, and calls with invalid input, are sampled in the log, and all counted', async () => {

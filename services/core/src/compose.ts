@@ -101,6 +101,14 @@ function openLimits(connections: number) {
       waiting: 1024,
       waitMs: 4_000,
     }),
+    /** One of the two connections of `accessReads` remains for core's polls and the tokens of operators. */
+    accessCalls: new WorkspaceConcurrencyLimit({
+      slots: accessConnections - 1,
+      reservedSlots: 0,
+      waitingPerWorkspace: 64,
+      waiting: 256,
+      waitMs: 1_500,
+    }),
     /** Searches of operators take up to two seconds. */
     searches: new WorkspaceConcurrencyLimit({
       slots: eighth,

@@ -25,6 +25,9 @@ type ReadAccess = Access & { revision: number; now: Date }
 /** `readAtMs`: when the statement was sent. */
 type CachedAccess = { access: Access; readAtMs: number }
 
+/** Calls that may wait for a change: more than there are gateways. Each takes about 10 KB. */
+const maxWaiting = 256
+
 type Options = {
   /** A monotonic clock. */
   elapsedMs?: () => number
@@ -118,6 +121,11 @@ export class AccessCache {
     this.#epoch = epoch
     this.#polledAt = now
     this.#polledAtMs = askedAtMs
+  }
+
+  /** Whether one more call may wait for a change: each takes memory of core. */
+  get mayWait(): boolean {
+    return this.#waiting.size < maxWaiting
   }
 
   /** Calls back whenever a poll has found a change, until the returned function is called. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { AccessCache } from './access-cache.ts'
@@ -24,7 +24,7 @@ async function newKey(): Promise<{ apiKey: string }> {
 }
 
 const changesSince = (since: Parameters<typeof findChangesIn>[1], access = cache) =>
-  findChangesIn([{ ...opened.core, accessReads: opened.core.accessReads, access }], since)
+  findChangesIn([{ ...opened.core, access }], since, 'test')
 
 /** The position now. */
 async function latest() {
@@ -51,6 +51,17 @@ test('a caller that waits in vain for a poll gets what the database says', async
   await opened.as('admin').apiKeys.disable({ apiKey })
   expect(cache.hasPolled(since, Number.NEGATIVE_INFINITY)).toBe(true)
   expect(await changesSince([since])).toEqual([{ ...(await latest()), complete: true, apiKeys: [apiKey] }])
+})
+
+test('a limited number of calls wait, and others are answered at once', async () => {
+  const since = await latest()
+  await cache.poll()
+  let waiting = 0
+  for (; cache.mayWait; waiting++) cache.onChange(() => {})
+  expect(waiting).toBe(256)
+  const onChange = vi.spyOn(cache, 'onChange')
+  expect(await changesSince([since])).toEqual([{ ...since, complete: true, apiKeys: [] }])
+  expect(onChange).not.toHaveBeenCalled()
 })
 
 test('an answer that there is no change is not older than the call', async () => {

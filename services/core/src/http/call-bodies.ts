@@ -40,6 +40,11 @@ export class CallBodies {
     return this.#memory.resize(share, bytes + batchBytes)
   }
 
+  /** Waits until the calls of a request without a body may be made, as for one with a body. */
+  turn(token: CallerToken): Promise<void> | undefined {
+    return this.#rotation.next(senderOf(token))
+  }
+
   release(share: BodyShare): void {
     this.#memory.release(share)
   }

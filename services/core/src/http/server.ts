@@ -103,7 +103,10 @@ export function createCoreServer(
       // tRPC would not learn that its caller has disconnected meanwhile, and stream for nobody.
       if (response.destroyed) return
       if (hasBody(request)) await answerWithBody(request, response, token)
-      else trpc(request, response)
+      else {
+        await bodies.turn(token)
+        if (!response.destroyed) trpc(request, response)
+      }
     } else if (path === '/metrics') {
       const { text, type } = await readMetrics(request.headers.accept)
       send(response, 200, text, type)

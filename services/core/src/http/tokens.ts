@@ -24,7 +24,7 @@ export async function authenticate(core: Core, table: TokenTable, { headers }: I
   const serviceToken = findServiceToken(table, token)
   if (serviceToken) return serviceToken
   const found = await findOperatorByToken(core, token).catch(error => {
-    throw toTRPCError(error, core.log, { path: 'authentication', requestId: undefined })
+    throw toTRPCError(error, core, { path: 'authentication', requestId: undefined })
   })
   if (!found) throw unauthorized('a known token is required: of a service, or of an operator')
   const { operator, fault } = found

@@ -32,6 +32,7 @@ import {
   setKeyScopes,
   setKeyStatus,
 } from '../api-keys/operations.ts'
+import type { Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
@@ -106,14 +107,14 @@ export const access = router({
     .meta({ hasOwnLimit: true })
     .input(lookupAccessInput)
     .output(accessSnapshot)
-    .query(({ ctx, input }) => lookUpIn(ctx.places.all, input.apiKeys)),
+    .query(({ ctx, input }) => lookUpIn(ctx.places.all, input.apiKeys, ctx.token.name)),
 
   changes: gatewayProcedure
     .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(accessChangesInput)
     .output(accessChanges)
     .query(async ({ ctx, input }) => ({
-      places: await findChangesIn(ctx.places.all, input.since),
+      places: await findChangesIn(ctx.places.all, input.since, ctx.token.name),
       checksumKey: ctx.core.keyIdChecksumKey,
     })),
 
@@ -122,7 +123,9 @@ export const access = router({
     .input(usedKeysInput)
     .output(z.void())
     .mutation(async ({ ctx, input }) => {
-      await Promise.all(ctx.places.all.map(({ accessReads }) => markKeysUsed(accessReads, input.uses)))
+      const mark = ({ accessReads, accessCalls }: Core) =>
+        accessCalls.run(ctx.token.name, () => markKeysUsed(accessReads, input.uses))
+      await Promise.all(ctx.places.all.map(mark))
     }),
 
   nonceKey: gatewayProcedure

@@ -44,6 +44,8 @@ export type Core = {
   calls: WorkspaceConcurrencyLimit
   /** Limits the calls of couriers on connections of `reads`, by the name of their token. */
   courierCalls: WorkspaceConcurrencyLimit
+  /** Limits the calls of gateways on connections of `accessReads`, by the name of their token. */
+  accessCalls: WorkspaceConcurrencyLimit
   /** Limits the searches of operators on connections of `reads`, by actor. */
   searches: WorkspaceConcurrencyLimit
   /** Limits the calls of viewers on connections of `reads`, by their names. */

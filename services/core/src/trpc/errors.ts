@@ -1,6 +1,6 @@
 import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { AdminError, DomainError, type ErrorCode, errorTable, isDomainError } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
+import type { Log, SampledLog } from '@workspace-wallet/runtime'
 import { classifyDatabaseError } from '../database/errors.ts'
 import { VerificationOutOfMemory } from '../integrity/verify/thread.ts'
 import { toAppError } from './error-shape.ts'
@@ -13,7 +13,7 @@ export function codeOf(error: TRPCError): string {
 /** Maps everything that a procedure throws to what the caller receives, and logs the failures of core or the database. */
 export function toTRPCError(
   thrown: unknown,
-  log: Log,
+  core: { log: Log; sampledLog: SampledLog },
   call: { path: string; requestId: string | undefined },
 ): TRPCError {
   const error = getTRPCErrorFromUnknown(thrown)
@@ -23,7 +23,7 @@ export function toTRPCError(
     return new TRPCError({ code: cause.code === 'NOT_FOUND' ? 'NOT_FOUND' : 'CONFLICT', message: cause.message, cause })
   if (error.code !== 'INTERNAL_SERVER_ERROR') return error
   if (cause instanceof VerificationOutOfMemory) {
-    log.error({ err: cause, ...call }, 'a verification ran out of memory')
+    core.log.error({ err: cause, ...call }, 'a verification ran out of memory')
     return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: cause.message, cause })
   }
   const fault = cause ? classifyDatabaseError(cause) : 'other'
@@ -31,14 +31,16 @@ export function toTRPCError(
   if (fault === 'duplicate')
     return toTRPCError(
       new AdminError('ALREADY_EXISTS', 'Another caller has just created the same: list what exists before you retry.'),
-      log,
+      core,
       call,
     )
   if (fault !== 'other') {
-    log.warn({ err: cause, ...call }, 'the database is unavailable')
+    const message = 'the database is unavailable'
+    const fields = { err: cause, ...call }
+    core.sampledLog.write(`unavailable ${call.path}`, { level: 'warn', fields, message, summary: `more: ${message}` })
     return domainError(new DomainError('S002', { retryAfterSeconds: 1 }))
   }
-  log.error({ err: cause ?? error, ...call }, 'a procedure failed')
+  core.log.error({ err: cause ?? error, ...call }, 'a procedure failed')
   return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error: see the log of core' })
 }
 

@@ -29,7 +29,7 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
   const span = startCallSpan(ctx, callers, { path, requestId, rawInput })
   const call = { path, requestId, startedAt, logLevel, span }
   const fail = (thrown: unknown): never => {
-    const error = toTRPCError(thrown, core.log, { path, requestId })
+    const error = toTRPCError(thrown, core, { path, requestId })
     recordAnswer(ctx, call, codeOf(error))
     throw error
   }
@@ -156,6 +156,6 @@ async function* mapErrors(
   } catch (error) {
     // The caller has disconnected or core stops: nobody receives the error.
     if (caller?.aborted || core.stopping.aborted) return
-    throw toTRPCError(error, core.log, call)
+    throw toTRPCError(error, core, call)
   }
 }

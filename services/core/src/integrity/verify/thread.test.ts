@@ -1,5 +1,5 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, SampledLog } from '@workspace-wallet/runtime'
 import { expect, test } from 'vitest'
 import { classifyDatabaseError } from '../../database/errors.ts'
 import { toTRPCError } from '../../trpc/errors.ts'
@@ -26,7 +26,8 @@ test('a verification that runs out of memory is an error of its own, and not an 
   const logged: unknown[][] = []
   const log = new Proxy({}, { get: (_, level) => (_fields: object, message: string) => logged.push([level, message]) })
   const call = { path: 'ledger.verify', requestId: undefined }
-  const answer = toTRPCError(error, log as Log, call)
+  const sampledLog = new SampledLog(log as Log)
+  const answer = toTRPCError(error, { log: log as Log, sampledLog }, call)
   expect(answer).toMatchObject({ code: 'INTERNAL_SERVER_ERROR', message: error.message })
   expect(logged).toEqual([['error', 'a verification ran out of memory']])
 })
