@@ -30,7 +30,8 @@ type CleanUp = (() => Promise<unknown>)[]
 /**
  * @param secretsFile secrets.json of the installation
  * @param against a checkpoint file that the restored ledger must continue, as far as it is about this place
- * @param place the number of the place that is verified, and the schema of its tables
+ * @param place the number of the place that is verified
+ * @param schema the schema with the tables of that place
  * @throws Error that names what is damaged, and where the logs of PostgreSQL and core are
  */
 export async function check(

@@ -141,7 +141,7 @@ async function measure(testbed: Testbed, { pid, post }: Posting, batches: Draw[]
 }
 
 /** Bytes of the log so far. */
-async function readWalPosition({ postgres }: Testbed): Promise<number> {
+export async function readWalPosition({ postgres }: Testbed): Promise<number> {
   const sql = `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as position`
   const [row] = await query(postgres.url('postgres'), sql)
   return row!.position as number

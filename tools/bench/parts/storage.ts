@@ -1,7 +1,7 @@
 /**
  * What a history costs that grows: core posts transfers in this process without a pause, with durable commits and autovacuum as in
- * operation. Then come the lists of the service and what operators do. It runs only by name, because a hundred million transfers take
- * hours, and 200 GB with the log, a backup and its copy.
+ * operation. Then come the lists of the service and what operators do. It runs only by name, because many transfers take hours, and
+ * almost 4 KB each with the log, a backup and its copy.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { stat } from 'node:fs/promises'
@@ -27,7 +27,7 @@ import { median } from '../measure/rounds.ts'
 import type { Settings } from '../measure/settings.ts'
 import { walletsEach, workspaces } from '../testbed/plain/install.ts'
 import { type Database, makeSigner, type Service, type Signer, type Testbed } from '../testbed/testbed.ts'
-import { postingOf } from './posting.ts'
+import { postingOf, readWalPosition } from './posting.ts'
 
 const say = sayWithin('storage')
 /** After each stretch, the cost of the transfers so far is read. */
@@ -131,7 +131,7 @@ async function fill(
   const read = async () => ({
     ...process.cpuUsage(),
     postgres: readCpuTimes({ postgres: testbed.postgres.pid })?.postgres ?? Number.NaN,
-    wal: await walOf(database),
+    wal: await readWalPosition(testbed),
     ms: performance.now(),
   })
   const start = await read()
@@ -232,11 +232,6 @@ async function timePages({ gateway }: Service, signer: Signer): Promise<Record<s
 async function bytesOf({ ownerUrl }: Database): Promise<number> {
   const [row] = await query(ownerUrl, 'select pg_database_size(current_database())::float8 as size')
   return row!.size as number
-}
-
-async function walOf({ ownerUrl }: Database): Promise<number> {
-  const [row] = await query(ownerUrl, `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as position`)
-  return row!.position as number
 }
 
 /** The largest tables and indexes, in bytes. */

@@ -30,8 +30,11 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
     })
     return
   }
+  const isSlow = milliseconds >= slowMs
+  const level = isSlow ? 'warn' : code === 'ok' ? logLevel : 'info'
+  if (!core.log.isLevelEnabled(level)) return
   const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller: token.name }
-  if (milliseconds >= slowMs) {
+  if (isSlow) {
     const message = 'a call was slow'
     core.sampledLog.write(`slow ${token.name} ${path}`, {
       level: 'warn',
@@ -39,10 +42,7 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
       message,
       summary: `more: ${message}`,
     })
-    return
-  }
-  const level = code === 'ok' ? logLevel : 'info'
-  if (core.log.isLevelEnabled(level)) core.log[level](line, 'a call was answered')
+  } else core.log[level](line, 'a call was answered')
 }
 
 /** Programs that are in order cause none of these. Whoever has a token can cause any number, at no cost. */
