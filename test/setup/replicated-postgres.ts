@@ -22,7 +22,7 @@ export type ReplicatedPostgres = {
   toPrimary: FaultProxy
   /** The connection over which the standby receives the log of the primary. */
   replication: FaultProxy
-  /** Whether the standby has all that the primary has written to its log. */
+  /** Whether the standby has all that was committed on the primary. */
   hasCaughtUp(): Promise<boolean>
   /** Sends connections to the standby, without promoting it. */
   connectToStandby(): Promise<void>
@@ -75,9 +75,10 @@ export async function startReplicatedPostgres({ isSynchronous = true } = {}): Pr
     toPrimary,
     replication,
     async hasCaughtUp() {
+      // The end of what was inserted, because without `synchronous_commit` a commit does not wait until its record is written.
       const [row] = await query(
         primary.url('postgres'),
-        'select flush_lsn = pg_current_wal_lsn() as "isEqual" from pg_stat_replication',
+        'select flush_lsn = pg_current_wal_insert_lsn() as "isEqual" from pg_stat_replication',
       )
       return row?.isEqual === true
     },
