@@ -44,6 +44,7 @@ import { KnownWorkspaces } from './ledger/posting/known-workspaces.ts'
 import { LedgerWaits } from './ledger/posting/ledger-waits.ts'
 import { RememberedLedgers } from './ledger/posting/remembered-ledgers.ts'
 import { Shards } from './ledger/posting/shards.ts'
+import { Halts } from './ledger/store/halt.ts'
 import { watchDataDisk } from './metrics/data-disk.ts'
 import { watchDatabaseServer } from './metrics/database-server.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -234,11 +235,13 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   const others = pooler ? [] : [reads, listPool]
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })
   const metrics = new Metrics()
+  const halts = new Halts(reads, chainKey, log)
   const ledger: LedgerStore = {
     pool: ledgerPool,
     chainKey,
     log,
     remembered: new RememberedLedgers(),
+    halts,
     onCommitted: row => history.acknowledge(row),
     onWritten: rows => metrics.written(rows),
   }
@@ -281,8 +284,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   ])
   const lists = new ListReader(listPool, config.DATABASE_LIST_POOL)
   const limits = openLimits(config.DATABASE_READ_POOL)
-  const { lockWaits } = limits
-  const events = new EventReader({ lists, reads, lockWaits, chainKey, log, metrics })
+  const events = new EventReader({ lists, chainKey, halts, metrics })
   const allLists = {
     get load() {
       return { ...lists.load, events: events.load }
@@ -319,7 +321,8 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     access,
     events,
     ...limits,
-    ledgerWaits: new LedgerWaits(reads, lockWaits),
+    halts,
+    ledgerWaits: new LedgerWaits(reads, limits.lockWaits),
     latestNonceGenerations: shareNextRun(() => findLatestNonceGenerations(orm.em.fork(), chainKey)),
     refusals: new RefusalIntake(reads, log, metrics),
     instances,
@@ -357,6 +360,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
       sampledLog.flush()
       await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
+      await halts.idle()
       await instances.close()
       await Promise.all([orm.close(true), accessReads.end(), listPool.end(), ledgerPool.end(), sessionPool.end()])
       // The ORM does not close a pool that only others have used.

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import {
   DomainError,
   type Event,
@@ -15,7 +16,7 @@ import { PageChecks } from './page-checks.ts'
 import { readStoredPage } from './queries.ts'
 import { toEvent } from './records.ts'
 
-type Parts = Halting & { lists: ListDatabase }
+type Parts = Halting & { lists: ListDatabase; chainKey: KeyObject }
 type PageRequest = Pick<ReadEventsInput, 'after' | 'size' | 'types'>
 
 /** An event as JSON text, which is what webhooks deliver and what the API answers. */
@@ -62,7 +63,7 @@ export class EventReader {
   async read(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
     const workspace = uuidFromId('workspace', workspaceId)
     if (!workspace) throw new DomainError('GA2032')
-    return this.#pages.run(workspace, () => haltIfModified(this.#core, () => this.#readPage(workspace, request)))
+    return haltIfModified(this.#core, () => this.#pages.run(workspace, () => this.#readPage(workspace, request)))
   }
 
   async #readPage(workspace: Uuid<'workspace'>, request: PageRequest): Promise<BuiltPage> {

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { type Uuid, uuidFromId } from '@workspace-wallet/contract'
+import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
-import { execute, query } from '../../../../test/setup/database.ts'
+import { connect, execute, query } from '../../../../test/setup/database.ts'
+import { run } from '../database/statement.ts'
+import { findDueHolds } from '../ledger/store/queries.ts'
 import { expiryDelayStatement } from './figures.ts'
 import { findDueStatement } from './sweeper.ts'
 
@@ -15,7 +19,7 @@ const caller = { requestId: 'test' }
 
 /** How many blocks a statement reads, with its parameters as literals. */
 async function blocksOf({ text }: { text: string }, seconds = 600): Promise<number> {
-  const sql = `explain (analyze, buffers, format json) ${text.replace('$1', String(seconds))}`
+  const sql = `explain (analyze, buffers, format json) ${text.replace('$1', String(seconds)).replace('$2', `'{}'`)}`
   const [row] = await query(testCore.database.ownerUrl, sql)
   const plan = (row!['QUERY PLAN'] as { Plan: Record<string, number> }[])[0]!.Plan
   return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
@@ -41,4 +45,66 @@ test('neither open holds nor the due ones of closed workspaces make a sweep slow
      analyze hold`,
   )
   for (const statement of [findDueStatement, expiryDelayStatement]) expect(await blocksOf(statement)).toBeLessThan(20)
+})
+
+/** A wallet with one open hold that is not due. */
+async function newWallet(name: string) {
+  const { workspaceId } = await testCore.as('admin').workspaces.create({ name })
+  const { walletId } = await testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
+  await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100', bizId: randomUUID() })
+  const hold = { walletId, amount: '1', currency: 'USD', expiresInSeconds: 3600, bizId: name }
+  await testCore.as('service').holds.create({ workspaceId, caller, hold })
+  return { workspaceId: uuidFromId('workspace', workspaceId)!, id: uuidFromId('wallet', walletId)! }
+}
+
+/** Runs `work` on a connection that has `copies` of the hold of each workspace, and deletes them. So no sweep of core finds them. */
+async function withDueHolds(
+  copies: { of: string; count: number; walletId?: string; since: string }[],
+  work: (client: Client) => Promise<void>,
+) {
+  const client = await connect(testCore.database.ownerUrl)
+  try {
+    await client.query('begin; set local session_replication_role = replica')
+    for (const { of, count, walletId = 'wallet_id', since } of copies)
+      await client.query(`
+        insert into hold
+        select workspace_id, gen_random_uuid(), number + i, wallet_number + i, biz_id || i, ${walletId}, currency, amount, captured,
+          remaining, status, now() - interval '${since}', reference, remark, created_at, updated_at, revision, mac
+        from hold, generate_series(1, ${count}) i where biz_id = '${of}'`)
+    await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+test('however many holds of one workspace are due, a sweep finds those of the others', async () => {
+  const [many, few] = [await newWallet('many'), await newWallet('few')]
+  const copies = [
+    { of: 'many', count: 5_000, walletId: 'gen_random_uuid()', since: '1 minute' },
+    { of: 'few', count: 2, since: '1 second' },
+  ]
+  await withDueHolds(copies, async client => {
+    const find = async (leftOut: string[]) => {
+      const found = await run(client, findDueStatement, [600, leftOut])
+      return [found.length, found.find(({ workspaceId }) => workspaceId === few.workspaceId)]
+    }
+    const due = { workspaceId: few.workspaceId, walletId: few.id, holds: 2 }
+    expect(await find([])).toEqual([256, due])
+    expect(await find([many.workspaceId])).toEqual([1, due])
+    expect(await find([few.workspaceId])).toEqual([256, undefined])
+  })
+})
+
+test('however many holds of one workspace are due, a batch expires those of the others', async () => {
+  const [many, few] = [await newWallet('many-of-one'), await newWallet('few-of-one')]
+  const copies = [
+    { of: 'many-of-one', count: 1_500, since: '1 minute' },
+    { of: 'few-of-one', count: 2, since: '1 second' },
+  ]
+  await withDueHolds(copies, async client => {
+    const wallets = [many, few].map(wallet => ({ ...wallet, at: new Date() }))
+    const { due, withMore } = await findDueHolds(client, wallets)
+    const count = (workspaceId: Uuid<'workspace'>) => due.filter(hold => hold.workspaceId === workspaceId).length
+    expect([count(many.workspaceId), count(few.workspaceId), ...withMore]).toEqual([998, 2, many.workspaceId])
+  })
 })

@@ -1,13 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
 import { DomainError, type Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
-import { type Queryable, run, statement } from '../database/statement.ts'
+import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 import { coreItself, type LedgerRequest } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
+import { dueHoldLimit } from '../ledger/store/queries.ts'
+import { LeftOut } from './left-out.ts'
 
 const intervalMs = 1_000
-/** Maximum number of holds that one sweep finds. */
-const sweepLimit = 256
+/** Among how many due holds, the earliest ones, the workspaces take turns. */
+const searchedHolds = 10_000
+/** Maximum number of wallets whose due holds one sweep expires. */
+const walletLimit = 256
 /**
  * A sweep looks for holds that expired this long ago at most, in seconds; every `sweepsPerFullOne`th looks for all. The due holds
  * of closed and halted workspaces stay open, and would otherwise be read by every sweep.
@@ -16,49 +20,92 @@ const recentSeconds = 600
 const sweepsPerFullOne = 60
 const allSeconds = 100 * 365 * 86_400
 
-/** $1: how long ago the holds expired at most, in seconds. */
-export const findDueStatement = statement<{ workspaceId: Uuid<'workspace'>; walletId: Uuid<'wallet'> }>(
-  'find-wallets-with-due-holds',
-  `select distinct h.workspace_id as "workspaceId", h.wallet_id as "walletId"
-   from (
-     select hold.workspace_id, hold.wallet_id
-     from hold join ledger on ledger.workspace_id = hold.workspace_id
-     where hold.status = 'OPEN' and ledger.status = 'OPEN' and hold.expires_at <= statement_timestamp()
-       and hold.expires_at > statement_timestamp() - $1::bigint * interval '1 second'
-     order by hold.expires_at limit ${sweepLimit}) h`,
-)
+type DueWallet = {
+  workspaceId: Uuid<'workspace'>
+  walletId: Uuid<'wallet'>
+  /** How many of its holds are due. */
+  holds: number
+}
 
 /**
- * Writes the expiry of due holds once a second, until `stopping`. Nothing waits for it: reads show a due hold as expired,
- * and every posting expires the due holds of its wallets first. Several cores may sweep the same holds.
+ * The wallets of each workspace in turn, so that no number of due holds of one delays the others. $1: how long ago the holds expired at
+ * most, in seconds. $2: workspaces to leave out.
  */
-export async function sweepDueHolds(
-  { reads, shards, log }: { reads: Queryable; shards: Shards; log: Log },
-  stopping: AbortSignal,
-): Promise<void> {
+export const findDueStatement = statement<DueWallet>(
+  'find-wallets-with-due-holds',
+  `select due.workspace_id as "workspaceId", due.wallet_id as "walletId", due.holds
+   from (
+     select h.workspace_id, h.wallet_id, count(*) as holds, min(h.expires_at) as since,
+       row_number() over (partition by h.workspace_id order by min(h.expires_at)) as turn
+     from (
+       select hold.workspace_id, hold.wallet_id, hold.expires_at
+       from hold join ledger on ledger.workspace_id = hold.workspace_id
+       where hold.status = 'OPEN' and ledger.status = 'OPEN' and hold.expires_at <= statement_timestamp()
+         and hold.expires_at > statement_timestamp() - $1::bigint * interval '1 second'
+         and hold.workspace_id <> all ($2::uuid[])
+       order by hold.expires_at limit ${searchedHolds}) h
+     group by h.workspace_id, h.wallet_id) due
+   order by due.turn, due.since limit ${walletLimit}`,
+)
+
+type Sweeper = { reads: Queryable; shards: Pick<Shards, 'post'>; log: Log }
+
+/**
+ * Writes the expiry of due holds once a second, until `stopping`, and without a pause while a sweep leaves some. Nothing waits for it:
+ * reads show a due hold as expired, and every posting expires the due holds of its wallets first. Several cores may sweep the same
+ * holds.
+ */
+export async function sweepDueHolds(sweeper: Sweeper, stopping: AbortSignal): Promise<void> {
+  const leftOut = new LeftOut()
   for (let sweep = 0; !stopping.aborted; sweep++) {
     const sinceSeconds = sweep % sweepsPerFullOne === 0 ? allSeconds : recentSeconds
-    await sweepOnce(reads, shards, sinceSeconds).catch(error =>
-      log.warn({ err: error }, 'due holds could not be expired'),
-    )
-    await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+    const isDone = await sweepOnce(sweeper, leftOut, sinceSeconds).catch(error => {
+      sweeper.log.warn({ err: error }, 'due holds could not be expired')
+      return true
+    })
+    if (isDone) await pause(stopping)
   }
 }
 
-/** Expires the holds that are due now, up to the limit. @throws when the database cannot be read or written */
-async function sweepOnce(reads: Queryable, shards: Shards, sinceSeconds: number): Promise<void> {
-  const due = await run(reads, findDueStatement, [sinceSeconds])
+/**
+ * Expires the holds that are due now, up to the limits. Returns whether the next sweep can wait: all that were found are expired, or
+ * none of them.
+ *
+ * @throws when the database cannot be read or written
+ */
+async function sweepOnce({ reads, shards }: Sweeper, leftOut: LeftOut, sinceSeconds: number): Promise<boolean> {
+  const due = await run(reads, findDueStatement, [sinceSeconds, plainArray(leftOut.list())])
   const byWorkspace = Map.groupBy(due, ({ workspaceId }) => workspaceId)
-  const requests = Array.from(byWorkspace, ([workspaceId, wallets]) => expiryOf(workspaceId, wallets))
-  await Promise.all(requests.map(request => shards.post(request).catch(ignoreRefusal)))
+  const expiries = Array.from(byWorkspace, ([workspaceId, wallets]) =>
+    expire(shards, leftOut, expiryOf(workspaceId, wallets)),
+  )
+  const late = setTimeout(intervalMs, [], { ref: false })
+  const outcomes: boolean[] = await Promise.race([Promise.all(expiries), late])
+  const hasMore = due.length === walletLimit || due.reduce((sum, { holds }) => sum + holds, 0) > dueHoldLimit
+  return !(hasMore && outcomes.includes(true))
 }
 
-function expiryOf(workspaceId: Uuid<'workspace'>, wallets: { walletId: Uuid<'wallet'> }[]): LedgerRequest {
+/** Returns false if the workspace has meanwhile been closed or halted, or its queue is full. @throws when the database cannot be written */
+async function expire(shards: Sweeper['shards'], leftOut: LeftOut, request: LedgerRequest): Promise<boolean> {
+  const { workspaceId } = request
+  let isExpired = false
+  leftOut.start(workspaceId)
+  try {
+    await shards.post(request)
+    isExpired = true
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error
+  } finally {
+    leftOut.end(workspaceId, isExpired)
+  }
+  return isExpired
+}
+
+function expiryOf(workspaceId: Uuid<'workspace'>, wallets: DueWallet[]): LedgerRequest {
   const commands = wallets.map(({ walletId }) => ({ kind: 'expiry' as const, walletId, ...coreItself }))
   return { workspaceId, commands, mayBePosted: false, deadlineMs: performance.now() + intervalMs }
 }
 
-/** Meanwhile the workspace may be closed or halted, or its queue full. The next sweep finds the holds again. */
-function ignoreRefusal(error: unknown): void {
-  if (!(error instanceof DomainError)) throw error
+async function pause(stopping: AbortSignal): Promise<void> {
+  await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
 }

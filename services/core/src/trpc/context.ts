@@ -13,6 +13,7 @@ import type { EventReader } from '../events/event-reader.ts'
 import type { InstanceIntake } from '../instances/intake.ts'
 import type { LedgerWaits } from '../ledger/posting/ledger-waits.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
+import type { Halts } from '../ledger/store/halt.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Places } from '../places/places.ts'
 import type { RefusalIntake } from '../refusals/intake.ts'
@@ -39,6 +40,8 @@ export type Core = {
   events: EventReader
   /** Limits what waits for the lock of a ledger or of a webhook on connections of `reads`. */
   lockWaits: WorkspaceConcurrencyLimit
+  /** Halts workspaces whose rows were modified outside the service. */
+  halts: Halts
   ledgerWaits: LedgerWaits
   /** Limits the calls of all tokens that no other limit holds for, on connections of `reads`, by role and name. */
   calls: WorkspaceConcurrencyLimit

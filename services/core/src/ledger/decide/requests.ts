@@ -115,7 +115,10 @@ export type Made = MadeByKind[CommandKind]
 /** What these commands make, in their order. */
 export type MadeBy<Given extends readonly Command[]> = { -readonly [At in keyof Given]: MadeByKind[Given[At]['kind']] }
 
-export type RequestResult = { kind: 'posted' | 'replayed'; made: Made[] } | { kind: 'refused'; error: DomainError }
+/** `after`: what the caller waits for before it is answered. It never rejects. */
+export type RequestResult =
+  | { kind: 'posted' | 'replayed'; made: Made[] }
+  | { kind: 'refused'; error: DomainError; after?: Promise<void> }
 
 export const refusal = (error: DomainError): RequestResult => ({ kind: 'refused', error })
 /** S002: certainly not posted, safe to retry. */

@@ -13,8 +13,9 @@ import {
   unavailable,
   workspacesOf,
 } from '../decide/requests.ts'
-import { halt } from '../store/halt.ts'
+import type { Halts } from '../store/halt.ts'
 import { findLockable } from '../store/queries.ts'
+import type { Breach } from '../store/require-signed.ts'
 import { CommitUnknown } from '../store/transaction.ts'
 import { commitFromMemory } from './commit-from-memory.ts'
 import { commitUnderLock, type Outcome } from './commit-under-lock.ts'
@@ -25,6 +26,7 @@ export type LedgerStore = {
   chainKey: KeyObject
   log: Log
   remembered: RememberedLedgers
+  halts: Halts
   /** Called after each commit, before anything of it is acknowledged, with a row that it has written. */
   onCommitted?: (row: CommittedRow) => void
   /** Called after each commit with the rows that were written. If it throws, the error is logged. */
@@ -91,8 +93,8 @@ const maxAttempts = 5
  *
  * ## HALTED
  *
- * `halt` stops all postings to one ledger until an operator reopens it, in a transaction of its own after those of the batch. It
- * changes no result.
+ * `Halts` stops all postings to one ledger until an operator reopens it, in a transaction of its own after those of the batch. It
+ * changes no result. Only the requests of this workspace wait for it (`after`).
  *
  * ## COMMIT UNKNOWN
  *
@@ -129,8 +131,7 @@ async function handleFailure(store: LedgerStore, requests: LedgerRequest[], erro
   if (requests.length > 1) return retryInHalves(store, requests)
   if (isDuplicateNumber(error)) {
     const reason = 'a counter of the workspace or of a wallet was set back: its next number is already taken'
-    await halt(store, { workspaceId: requests[0]!.workspaceId, reason })
-    return [unavailable()]
+    return haltFirst(store, requests, [unavailable()], [{ workspaceId: requests[0]!.workspaceId, reason }])
   }
   store.log.error({ err: error, requestId: requestIdOf(requests[0]!) }, 'a request failed')
   return requests.map(fault === 'timeout' ? unavailable : internalError)
@@ -223,9 +224,24 @@ async function commitOnce(store: LedgerStore, requests: LedgerRequest[]): Promis
     if (last) store.onCommitted?.(last)
     noteWritten(store, requests, written)
   }
-  // The rest of the batch is committed. If a halt fails, the next posting to that workspace detects the breach again.
-  for (const breach of breaches) await halt(store, breach)
-  return results
+  return breaches.length > 0 ? haltFirst(store, requests, results, breaches) : results
+}
+
+/**
+ * Lets the requests of workspaces that were modified wait until these are halted, and nobody else: the rest of the batch is committed.
+ * If a halt fails, the next posting to that workspace detects the breach again.
+ */
+function haltFirst(
+  { halts }: LedgerStore,
+  requests: LedgerRequest[],
+  results: RequestResult[],
+  breaches: Breach[],
+): RequestResult[] {
+  const halted = new Map(breaches.map(breach => [breach.workspaceId, halts.halt(breach)]))
+  return results.map((result, at) => {
+    const after = halted.get(requests[at]!.workspaceId)
+    return after && result.kind === 'refused' ? { ...result, after } : result
+  })
 }
 
 /** A batch is one transaction: one of its rows stands for all. Undefined if every request was rejected. */

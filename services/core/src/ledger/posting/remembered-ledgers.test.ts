@@ -10,6 +10,7 @@ import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts
 import { until } from '../../../../../test/setup/until.ts'
 import { openPool } from '../../database/pool.ts'
 import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
+import { Halts } from '../store/halt.ts'
 import { type LedgerStore, postBatch } from './batch.ts'
 import { commitFromMemory } from './commit-from-memory.ts'
 import type { Outcome } from './commit-under-lock.ts'
@@ -38,7 +39,13 @@ afterAll(async () => {
 })
 
 const admin = () => testCore.as('admin')
-const newStore = (): LedgerStore => ({ pool, chainKey, log, remembered: new RememberedLedgers() })
+const newStore = (): LedgerStore => ({
+  pool,
+  chainKey,
+  log,
+  remembered: new RememberedLedgers(),
+  halts: new Halts(pool, chainKey, log),
+})
 
 beforeEach(async () => {
   const workspace = await admin().workspaces.create({ name: 'Test' })
@@ -179,6 +186,7 @@ test.each([
   expect(await pay(ours)).toEqual(['posted'])
   await execute(database.ownerUrl, damage())
   expect(await postBatch(ours, [request()])).toMatchObject([{ kind: 'refused', error: { code: 'S002' } }])
+  await ours.halts.idle()
   const { ledgers } = await admin().ledger.halted()
   expect(ledgers.map(ledger => ledger.workspaceId)).toContain(workspaceId)
 })

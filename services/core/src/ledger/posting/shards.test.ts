@@ -155,3 +155,29 @@ test('a request for a workspace that does not exist does not wait in the queue',
   await expect(posted).rejects.toMatchObject({ code: 'GA2032' })
   expect(asked).toEqual(['a'])
 })
+
+test('a request whose workspace is being halted waits for it, and no other one does', async () => {
+  const halted = Promise.withResolvers<void>()
+  const refused: RequestResult = {
+    kind: 'refused',
+    error: new DomainError('S002', { retryAfterSeconds: 1 }),
+    after: halted.promise,
+  }
+  const shards = new Shards({
+    shards: 1,
+    queueLimit: 100,
+    workspaces: { has: () => true, require: async () => {} },
+    postBatch: async requests =>
+      requests.map(({ workspaceId }) => (workspaceId === 'broken' ? refused : { kind: 'posted', made: [] })),
+  })
+  let isAnswered = false
+  const broken = shards.post(posting('broken', 'same batch')).finally(() => {
+    isAnswered = true
+  })
+  broken.catch(() => {})
+  await shards.post(posting('sound', 'same batch'))
+  await shards.post(posting('sound', 'next batch'))
+  expect(isAnswered).toBe(false)
+  halted.resolve()
+  await expect(broken).rejects.toMatchObject({ code: 'S002' })
+})

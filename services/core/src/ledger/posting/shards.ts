@@ -133,8 +133,9 @@ class Shard {
       const results = await withSharedSpan('post batch', span, () => this.#postBatch(requests))
       for (const [at, { resolve, reject }] of batch.entries()) {
         const result = results[at]!
-        if (result.kind === 'refused') reject(result.error)
-        else resolve(result.made)
+        if (result.kind !== 'refused') resolve(result.made)
+        else if (result.after) void result.after.then(() => reject(result.error))
+        else reject(result.error)
       }
     } catch (error) {
       for (const { reject } of batch) reject(error)

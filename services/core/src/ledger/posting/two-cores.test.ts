@@ -12,6 +12,7 @@ import { openPool } from '../../database/pool.ts'
 import type { Transfer } from '../chain/transfer.ts'
 import type { LedgerRequest, Posting } from '../decide/requests.ts'
 import type { LedgerState } from '../decide/state.ts'
+import { Halts } from '../store/halt.ts'
 import { postBatch } from './batch.ts'
 import { KnownWorkspaces } from './known-workspaces.ts'
 import { RememberedLedgers } from './remembered-ledgers.ts'
@@ -73,7 +74,7 @@ beforeAll(async () => {
       chainKey,
     })
     // Fewer than there are wallets, so that some are evicted.
-    const store = { pool, chainKey, log, remembered: new CountingMemory(12) }
+    const store = { pool, chainKey, log, remembered: new CountingMemory(12), halts: new Halts(pool, chainKey, log) }
     const post = (requests: LedgerRequest[]) => postBatch(store, requests)
     const workspaces = new KnownWorkspaces(pool)
     return {

@@ -190,6 +190,32 @@ test('a failed halt does not affect the results of other postings in the same ba
   expect(await halted()).toHaveLength(1)
 })
 
+test('halts that wait for a lock of somebody else delay no other workspace', async () => {
+  const [sound, ...broken] = [await newBooks(), await newBooks(), await newBooks(), await newBooks()]
+  await damage(
+    broken.map(books => `update wallet set balance = 5000.00 where ${isIn(books)} and ${isWallet(books.a)}`).join(';'),
+  )
+  const blocker = await connect(system.database.serviceUrl)
+  try {
+    await blocker.query('begin')
+    const ids = broken.map(({ workspaceId }) => uuidFromId('workspace', workspaceId))
+    await blocker.query('select count(*) from lock_audit($1)', [ids])
+    let answered = 0
+    const codes = broken.map(({ pay }) => pay().finally(() => answered++))
+    await until('two halts wait for the lock, one on each core at least', async () => {
+      const [row] = await query(system.database.ownerUrl, `select count(*) as n from pg_locks where not granted`)
+      return Number(row!.n) >= 2
+    })
+    expect(await Promise.all([sound.pay(), sound.pay()])).toEqual(['2000', '2000'])
+    expect(answered).toBe(0)
+    await blocker.query('rollback')
+    expect(await Promise.all(codes)).toEqual(['S002', 'S002', 'S002'])
+  } finally {
+    await blocker.end()
+  }
+  expect(await halted()).toHaveLength(3)
+})
+
 test('reopening is refused while the ledger breaks a rule, unless it is forced, and the audit records who did it', async () => {
   const books = await newBooks()
   await books.payOpen()

@@ -8,17 +8,14 @@ import { runTransaction } from '../../database/one-place.ts'
 import { runOn } from '../../database/run.ts'
 import { type Queryable, run, statement } from '../../database/statement.ts'
 import { ledgerMac } from '../../database/tables/ledger.ts'
-import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
+import { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
 import { changeLedgerStatus } from '../rows/functions.ts'
 import { lockLedgers } from './queries.ts'
 import { type Breach, ModifiedRow, type ModifiedTable } from './require-signed.ts'
 
-/** What `haltIfModified` needs to halt a workspace. `lockWaits` limits what waits for the lock of a ledger on `reads`. */
+/** What `haltIfModified` needs to halt a workspace. */
 export type Halting = {
-  reads: Pool
-  lockWaits: Pick<WorkspaceConcurrencyLimit, 'run'>
-  chainKey: KeyObject
-  log: Log
+  halts: Pick<Halts, 'halt'>
   metrics: { modifiedRow(table: ModifiedTable): void }
 }
 
@@ -30,7 +27,7 @@ const haltedRetrySeconds = 60
  * @throws DomainError S002 instead of ModifiedRow
  */
 export async function haltIfModified<Result>(
-  { reads, lockWaits, chainKey, log, metrics }: Halting,
+  { halts, metrics }: Halting,
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -38,28 +35,66 @@ export async function haltIfModified<Result>(
   } catch (error) {
     if (!(error instanceof ModifiedRow)) throw error
     metrics.modifiedRow(error.table)
-    const { breach } = error
-    await lockWaits.run(idFromUuid('workspace', breach.workspaceId), () => halt({ pool: reads, chainKey, log }, breach))
+    await halts.halt(error.breach)
     throw new DomainError('S002', { retryAfterSeconds: haltedRetrySeconds })
   }
 }
 
 /**
- * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is
- * halted already is not logged again; a breach that cannot be halted is logged each time. Never throws.
+ * Halts workspaces, two at a time. Whoever has the service's role can forge any number of workspaces, and hold the locks that
+ * halting them waits for: only the calls to such a workspace wait for it.
  */
-export async function halt(
-  { pool, chainKey, log }: { pool: Pool; chainKey: KeyObject; log: Log },
-  breach: Breach,
-): Promise<void> {
-  try {
-    if (!(await haltOnce(pool, chainKey, breach))) return
-  } catch (error) {
-    log.error({ err: error }, 'a workspace could not be halted: the next posting to it will try again')
+export class Halts {
+  readonly #pool: Pool
+  readonly #chainKey: KeyObject
+  readonly #log: Log
+  readonly #limit = new WorkspaceConcurrencyLimit({
+    slots: 2,
+    reservedSlots: 0,
+    waitingPerWorkspace: 1,
+    waiting: 1_000,
+    waitMs: 10_000,
+  })
+  /** What is being halted, by workspace. */
+  readonly #pending = new Map<Uuid<'workspace'>, Promise<void>>()
+
+  constructor(pool: Pool, chainKey: KeyObject, log: Log) {
+    this.#pool = pool
+    this.#chainKey = chainKey
+    this.#log = log
   }
-  const { workspaceId, reason } = breach
-  const id = idFromUuid('workspace', workspaceId)
-  log.fatal({ workspaceId: id, reason }, 'ledger breach: this workspace takes no more postings; run ledger verify')
+
+  /**
+   * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is
+   * halted already is not logged again; a breach that cannot be halted is logged each time. Never rejects.
+   */
+  halt(breach: Breach): Promise<void> {
+    const { workspaceId } = breach
+    const pending = this.#pending.get(workspaceId)
+    if (pending) return pending
+    const halting = this.#haltAndLog(breach).finally(() => this.#pending.delete(workspaceId))
+    this.#pending.set(workspaceId, halting)
+    return halting
+  }
+
+  /** Resolves when nothing is being halted. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#pending.values())
+  }
+
+  async #haltAndLog({ workspaceId, reason }: Breach): Promise<void> {
+    const id = idFromUuid('workspace', workspaceId)
+    try {
+      const haltOne = () => haltOnce(this.#pool, this.#chainKey, { workspaceId, reason })
+      if (!(await this.#limit.run(workspaceId, haltOne))) return
+    } catch (error) {
+      this.#log.error({ err: error }, 'a workspace could not be halted: the next posting to it will try again')
+    }
+    this.#log.fatal(
+      { workspaceId: id, reason },
+      'ledger breach: this workspace takes no more postings; run ledger verify',
+    )
+  }
 }
 
 /** Returns whether this call halted the ledger: false when it was halted already, or closed by the service. */

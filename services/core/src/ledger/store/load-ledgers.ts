@@ -118,7 +118,7 @@ function statesOf(
   transfers: readonly FoundTransfer[],
   reversals: readonly FoundTransfer[],
   holds: readonly HoldState[],
-  { due, hasMore, nextExpiries }: DueHolds,
+  { due, withMore, nextExpiries }: DueHolds,
   limits: readonly LimitState[],
 ): LedgerState[] {
   const byWorkspace = <Row extends { workspaceId: Uuid<'workspace'> }>(rows: readonly Row[]) => {
@@ -144,7 +144,7 @@ function statesOf(
       holds: new Map(holdsOfWorkspace(ledger.workspaceId).map(hold => [hold.id, hold])),
       limits: new Map(limitsOfWorkspace(ledger.workspaceId).map(limit => [limitKey(limit), limit])),
       nextExpiries: new Map(expiriesOfWorkspace(ledger.workspaceId).map(({ id, expiresAt }) => [id, expiresAt])),
-      hasMoreDueHolds: hasMore,
+      hasMoreDueHolds: withMore.has(ledger.workspaceId),
     }
   })
 }

@@ -169,18 +169,22 @@ export async function findHolds(db: Queryable, names: readonly NameKey<'hold'>[]
   return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toHold)
 }
 
-/** Maximum number of holds that a batch expires. */
+/** Maximum number of holds that a batch expires. Its workspaces share it equally. */
 export const dueHoldLimit = 1000
 
-const findDueHoldsStatement = statement<FoundHold>(
+/** `dueInWorkspace`: how many holds of its workspace are due, which may be more than are found. */
+const findDueHoldsStatement = statement<FoundHold & { dueInWorkspace: number }>(
   'find-due-holds',
-  `select ${selectColumns(storedHoldColumns, 'h')}
-   from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
-   cross join lateral (
-     select * from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
-       and hold.status = 'OPEN' and hold.expires_at <= asked.at
-     order by hold.expires_at limit ${dueHoldLimit + 1}) h
-   order by h.expires_at limit ${dueHoldLimit + 1}`,
+  `select ${selectColumns(storedHoldColumns, 'h')}, h.due_in_workspace as "dueInWorkspace"
+   from (
+     select h.*, row_number() over (partition by h.workspace_id order by h.expires_at) as turn,
+       count(*) over (partition by h.workspace_id) as due_in_workspace
+     from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
+     cross join lateral (
+       select * from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
+         and hold.status = 'OPEN' and hold.expires_at <= asked.at
+       order by hold.expires_at limit ${dueHoldLimit + 1}) h) h
+   order by h.turn limit ${dueHoldLimit}`,
 )
 
 const findNextExpiriesStatement = statement<RowKey<'wallet'> & { expiresAt: Date | null }>(
@@ -196,26 +200,31 @@ const findNextExpiriesStatement = statement<RowKey<'wallet'> & { expiresAt: Date
 /** Holds that are due, and when the next hold of each wallet expires; null if it has no other. */
 export type DueHolds = {
   due: HoldState[]
-  hasMore: boolean
+  /** Workspaces of which more holds are due. */
+  withMore: ReadonlySet<Uuid<'workspace'>>
   nextExpiries: (RowKey<'wallet'> & { expiresAt: Date | null })[]
 }
 
-/** The due holds of these wallets at a time each, in the order in which they expire, up to the limit. */
+/** The due holds of these wallets at a time each, in the order in which those of a workspace expire, up to the limit. */
 export async function findDueHolds(
   db: Queryable,
   wallets: readonly (RowKey<'wallet'> & { at: Date })[],
 ): Promise<DueHolds> {
-  if (wallets.length === 0) return { due: [], hasMore: false, nextExpiries: [] }
+  if (wallets.length === 0) return { due: [], withMore: new Set(), nextExpiries: [] }
   const values = [
     plainArray(wallets.map(key => key.workspaceId)),
     plainArray(wallets.map(key => key.id)),
     plainArray(wallets.map(key => key.at.toISOString())),
   ]
-  const [due, nextExpiries] = await Promise.all([
+  const [found, nextExpiries] = await Promise.all([
     run(db, findDueHoldsStatement, values),
     run(db, findNextExpiriesStatement, values),
   ])
-  return { due: due.slice(0, dueHoldLimit).map(toHold), hasMore: due.length > dueHoldLimit, nextExpiries }
+  const due = found.map(toHold)
+  const byWorkspace = Map.groupBy(due, ({ workspaceId }) => workspaceId)
+  const hasMore = ({ workspaceId }: HoldState, at: number) =>
+    byWorkspace.get(workspaceId)!.length < found[at]!.dueInWorkspace
+  return { due, withMore: new Set(due.filter(hasMore).map(({ workspaceId }) => workspaceId)), nextExpiries }
 }
 
 function toHold(found: FoundHold): WithMac<HoldRow> {
