@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { accessLeaseMs, accessMaxAgeMs, type Scope } from '@workspace-wallet/contract'
 import type { Pool } from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -176,7 +177,7 @@ test('in a database with another history, all keys are read again', async () => 
   expect(cache.size).toBe(1)
   await execute(
     opened.database.ownerUrl,
-    'update access_change set epoch = gen_random_uuid() where revision = (select revision from access_revision)',
+    `update access_change set epoch = '${randomUUID()}' where revision = (select revision from access_revision)`,
   )
   await cache.poll()
   expect(cache.size).toBe(0)
