@@ -95,3 +95,25 @@ describe('answers that are made to be expensive', () => {
       await attack('wallets.balance', body(), () => Array.from({ length: 16 }, () => request(balancePath())))
   })
 })
+
+describe('pages of events that are none', () => {
+  const page = { content: '[]', after: 0, afterEventId: null, types: [], last: 0, lastEventId: null, more: false }
+  const read = async (data: unknown) => {
+    const body = packBatch([{ data }])
+    return (await attack('events.read', body, () => [request('/api/v1/event/query/events/0')]))[0]
+  }
+
+  test.each<[string, unknown]>([
+    ['without content', { ...page, content: undefined }],
+    ['whose content is no text', { ...page, content: [] }],
+    ['with nothing but content', { content: '[]' }],
+    ['with a position that is no number', { ...page, last: '0' }],
+    ['a text', 'text'],
+    ['nothing', null],
+  ])('get S001 in the envelope: %s', async (_, data) => {
+    expect(await read(page)).toMatchObject({ value: { status: 200, body: { data: { ...page, content: [] } } } })
+    expect(await read(data)).toMatchObject({
+      value: { status: 500, body: { success: false, code: 'S001', data: null } },
+    })
+  })
+})
