@@ -4,6 +4,7 @@ import type { Program } from '../cli/processes/program.ts'
 import { type Answer, call } from './setup/client.ts'
 import { type CoreProxy, startCoreProxy } from './setup/core-proxy.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { until } from './setup/until.ts'
 
 /** An attacker controls a core, and answers calls of gateways with whatever could harm them. */
 
@@ -115,5 +116,50 @@ describe('pages of events that are none', () => {
     expect(await read(data)).toMatchObject({
       value: { status: 500, body: { success: false, code: 'S001', data: null } },
     })
+  })
+})
+
+describe('errors with malformed details', () => {
+  const fail = async (code: unknown, details: unknown, headers = {}) => {
+    const data = { code: 'CONFLICT', httpStatus: 409, appError: { kind: 'domain', code, details } }
+    const body = packBatch([{ error: { message: 'failed', code: -32_000, data } }])
+    return (await attack('wallets.balance', body, () => [request(balancePath(), headers)]))[0]
+  }
+  const long = 'x'.repeat(100_000)
+
+  test('errors of core are passed on with their headers', async () => {
+    const transferId = 'trf_01h455vb4pex5vsknk084sn02q'
+    const unknown = await fail('S003', { transferId, index: 3 })
+    expect(unknown).toMatchObject({ value: { status: 504, body: { code: 'S003' } } })
+    const { headers } = (unknown as PromiseFulfilledResult<Answer>).value
+    expect([headers.get('x-transfer-id'), headers.get('x-batch-index')]).toEqual([transferId, '3'])
+  })
+
+  test.each<[string, unknown, unknown]>([
+    ['a long transferId', 'S003', { transferId: long }],
+    ['a transferId that would end the header', 'S003', { transferId: 'trf_1\r\nX-Other: 1' }],
+    ['a transferId of another alphabet', 'S003', { transferId: '转' }],
+    ['a long time', 'S002', { retryAfterSeconds: long }],
+    ['a time that is no number', 'S002', { retryAfterSeconds: Number.NaN }],
+    ['a long place in a batch', 'T002', { index: long }],
+    ['a long field', 'W001', { field: long }],
+    ['an unknown reason', 'S012', { field: 'amount', reason: 'constructor' }],
+    ['no details', 'W001', undefined],
+    ['a code that is no text', ['T002'], undefined],
+  ])('get S001, without headers of them: %s', async (_, code, details) => {
+    const answer = await fail(code, details, { 'X-LOCALE': 'en-US' })
+    expect(answer).toMatchObject({ value: { status: 500, body: { code: 'S001', message: 'INTERNAL_ERROR' } } })
+    const { headers, body } = (answer as PromiseFulfilledResult<Answer>).value
+    for (const name of ['x-transfer-id', 'retry-after', 'x-batch-index', 'x-other'])
+      expect(headers.get(name)).toBe(null)
+    expect(body.detail!.length).toBeLessThan(1_000)
+    const requestId = headers.get('x-request-id')!
+    const logged = await until('the log has the request', () =>
+      gateway
+        .output()
+        .split('\n')
+        .find(line => line.includes(requestId)),
+    )
+    expect(logged).toContain('"msg":"a request failed"')
   })
 })
