@@ -33,6 +33,7 @@ test('the page has a section for each threat', () => {
     'Stolen dump',
     'Insider with database access',
     'A hostile place',
+    'A hostile core',
     'Clock attacks',
     'Confused deputy',
     'Server-side request forgery by webhooks',

@@ -28,6 +28,7 @@ import { generationsOf } from './auth/nonces/generations.ts'
 import { openRedisNonces } from './auth/nonces/redis/store.ts'
 import { bodyDeadlineMs } from './auth/raw-body.ts'
 import { type GatewayConfig, gatewayConfig, limitsOf } from './config.ts'
+import { answerLimits } from './core/answer-limits.ts'
 import { serveDocs } from './docs/routes.ts'
 import { createApp } from './http/app.ts'
 import { RequestSpans } from './http/request-spans.ts'
@@ -49,7 +50,7 @@ const sweepMs = 100
 /** The gateway program: `node gateway/src/main.ts`. */
 async function main(config: GatewayConfig): Promise<void> {
   const { log, output } = createLog('gateway', config.LOG_LEVEL)
-  const core = createCoreClient({ url: config.CORE_URL, token: config.CORE_TOKEN })
+  const core = createCoreClient({ url: config.CORE_URL, token: config.CORE_TOKEN, answers: answerLimits })
   const keys = new KeyCache(core, config.KEY_ENCRYPTION_KEYS, log)
   const generations = generationsOf(core)
   const limits = limitsOf(config)

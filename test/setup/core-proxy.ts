@@ -8,7 +8,7 @@ export type CoreProxy = { url: string; close(): void }
 
 type Hooks = {
   onBatch?: (calls: BatchCall[]) => void
-  changeAnswer?: (body: Buffer) => Buffer
+  changeAnswer?: (body: Buffer, calls: BatchCall[]) => Buffer
 }
 
 /** @param token of the gateway */
@@ -25,7 +25,7 @@ export async function startCoreProxy(
   serveBatches(server, async ({ calls, reply, reject }, body) => {
     onBatch?.(calls)
     const { status, body: answers } = await upstream.send(body)
-    if (status === 200) reply(changeAnswer(answers))
+    if (status === 200) reply(changeAnswer(answers, calls))
     else reject(status || 502)
   })
   const port = await listen(server)

@@ -1,4 +1,11 @@
-import { DomainError, type ErrorCode, errorTable, fieldReasons, signingMistakes } from '@workspace-wallet/contract'
+import {
+  DomainError,
+  type ErrorCode,
+  errorTable,
+  fieldReasons,
+  parseDomainError,
+  signingMistakes,
+} from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
 import { findLocale, locales, localize } from './localize.ts'
 import { requestedLocale } from './requested-locale.ts'
@@ -24,9 +31,10 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
     },
     ...signingMistakes.map(mistake => ({
       header: 'X-Signature',
-      reason: mistake.startsWith('SIGNATURE_') ? 'MALFORMED' : 'DIFFERENT',
       mistake,
-      seen: {},
+      ...(mistake.startsWith('SIGNATURE_')
+        ? { reason: 'MALFORMED' }
+        : { reason: 'DIFFERENT', seen: { method: 'GET', path: '/', timestamp: '1', nonce: 'n', bodyHash: 'e3b0' } }),
     })),
   ],
   GA2022: [{ address: '203.0.113.7' }],
@@ -45,7 +53,7 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
   ],
   S002: [{ retryAfterSeconds: 1 }, { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
   S004: [undefined, { documentation: '/docs' }],
-  S003: [{ transferId: 'trf_1' }, undefined],
+  S003: [{ transferId: 'trf_01h455vb4pex5vsknk084sn02q' }, undefined],
   S013: [{ limitBytes: 65_536 }, { reason: 'TOO_MANY_PIECES' }],
   S015: [{ reason: 'CONTENT_TYPE' }, { reason: 'CONTENT_ENCODING' }],
   S029: [{ retryAfterSeconds: 7 }],
@@ -70,6 +78,11 @@ const details: { [Code in ErrorCode]?: unknown[] } = {
   E001: [{ position: 7 }],
   E003: [{ limit: 16 }],
 }
+
+test.each(Object.keys(errorTable) as ErrorCode[])('%s is recreated from its details when core sends it', code => {
+  for (const each of details[code] ?? [undefined, { index: 3 }])
+    expect(parseDomainError(code, each)).toMatchObject({ code, ...(each !== undefined && { details: each }) })
+})
 
 describe.each(locales)('$tag', locale => {
   test.each(Object.keys(errorTable) as ErrorCode[])('%s has a complete sentence of its own for every case', code => {

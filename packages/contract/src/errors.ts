@@ -276,7 +276,7 @@ export class DomainError<C extends ErrorCode = ErrorCode> extends Error {
     this.details = details as ErrorDetails[C]
   }
 
-  /** Recreates an error that core sent. Core guarantees that `details` has the type of the code. */
+  /** Recreates an error whose `details` have the type of the code. `parseDomainError` checks what a core sent. */
   static fromDetails(code: ErrorCode, details: unknown): DomainError {
     return new DomainError<ErrorCode>(code, ...([details] as unknown as []))
   }

@@ -1,6 +1,7 @@
 import { batchCallLimit } from '@workspace-wallet/contract'
 import { hashText } from '@workspace-wallet/runtime/text-hash'
 import type { ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
+import type { AnswerLimits } from './answer-limits.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
 import { CoreConnection, tickMs } from './core-connection.ts'
 import type { PendingCall } from './pending-call.ts'
@@ -63,8 +64,8 @@ export class BatchClient {
   readonly #queues: readonly CallQueue[]
   readonly #timer: NodeJS.Timeout
 
-  constructor(urls: string[], token: string) {
-    const cores = urls.map(url => new CoreConnection(url, token, core => this.#removeFromRotation(core)))
+  constructor(urls: string[], access: { token: string; answers: AnswerLimits }) {
+    const cores = urls.map(url => new CoreConnection(url, access, core => this.#removeFromRotation(core)))
     this.cores = cores
     const queuesOf = (kind: CommandKind) => new Map(cores.map(core => [core, new CallQueue(cores, limits[kind], core)]))
     this.#byCore = {

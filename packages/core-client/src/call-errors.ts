@@ -1,6 +1,6 @@
 import { isTRPCClientError } from '@trpc/client'
 import type { inferRouterError } from '@trpc/server'
-import { DomainError, type ErrorCode, isErrorCode } from '@workspace-wallet/contract'
+import { type DomainError, type ErrorCode, parseDomainError } from '@workspace-wallet/contract'
 import type { AppRouter } from '../../../services/core/src/routers/app-router.ts'
 import { NoAnswerError } from './errors.ts'
 
@@ -15,12 +15,13 @@ export type CoreDomainError = { [Code in ErrorCode]: DomainError<Code> }[ErrorCo
 
 /**
  * The public error that core returned for a call: its `code`, and the `details` of that code. Null if the call failed for
- * another reason, or if core is newer and has a code that this version does not know: `error.data.appError` has that one.
+ * another reason, if core is newer and has a code that this version does not know, or if the details are malformed:
+ * `error.data.appError` has what core sent.
  */
 export function domainErrorOf(error: unknown): CoreDomainError | null {
   const appError = dataOf(error)?.appError
-  return appError?.kind === 'domain' && isErrorCode(appError.code)
-    ? (DomainError.fromDetails(appError.code, appError.details) as CoreDomainError)
+  return appError?.kind === 'domain'
+    ? (parseDomainError(appError.code, appError.details) as CoreDomainError | null)
     : null
 }
 

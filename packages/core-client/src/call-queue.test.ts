@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { type ReceivedBatch, serveBatches } from '../../../test/setup/batches.ts'
 import { until } from '../../../test/setup/until.ts'
+import { defaultAnswerLimits } from './answer-limits.ts'
 import { CallQueue, type Gathering } from './call-queue.ts'
 import { CoreConnection } from './core-connection.ts'
 import { PendingCall } from './pending-call.ts'
@@ -21,7 +22,11 @@ async function startQueue(gathering: Gathering) {
   server.listen(0, '127.0.0.1')
   servers.push(server)
   await once(server, 'listening')
-  const core = new CoreConnection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'x', () => {})
+  const core = new CoreConnection(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    { token: 'x', answers: defaultAnswerLimits },
+    () => {},
+  )
   const limits = { channel: 'commands', batches: 2, callsPerBatch: 100, waitMs: 60_000, timeoutMs: 60_000 } as const
   const queue = new CallQueue([core], { ...limits, gathering })
   const answered: unknown[] = []

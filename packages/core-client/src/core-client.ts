@@ -1,6 +1,7 @@
 import { createTRPCClient, splitLink, type TRPCClient } from '@trpc/client'
 import { createTRPCFlatProxy } from '@trpc/server'
 import type { AppRouter, ProcedureOutput, ProcedurePath } from '../../../services/core/src/routers/app-router.ts'
+import { type AnswerLimits, defaultAnswerLimits } from './answer-limits.ts'
 import { BatchClient, type CoreLoad } from './batch-client.ts'
 import { batchLink } from './batch-link.ts'
 import { streamLink } from './stream-link.ts'
@@ -13,6 +14,8 @@ export type CoreClientOptions = {
   url: string | string[]
   /** A service token. Its role decides which procedures it may call. */
   token: string
+  /** Lower limits for the answers to a batch than those that suffice for all procedures. A larger answer fails with CoreUnreachable. */
+  answers?: AnswerLimits
 }
 
 /** `close` waits for pending requests. `load` returns what is queued and in flight now. */
@@ -31,9 +34,9 @@ export type CoreClient = TRPCClient<AppRouter> & { close(): Promise<void>; load(
  *
  * @throws TypeError if a URL or the token is malformed
  */
-export function createCoreClient({ url, token }: CoreClientOptions): CoreClient {
+export function createCoreClient({ url, token, answers = defaultAnswerLimits }: CoreClientOptions): CoreClient {
   checkToken(token)
-  const batches = new BatchClient(originsOf([url].flat()), token)
+  const batches = new BatchClient(originsOf([url].flat()), { token, answers })
   const client = createTRPCClient<AppRouter>({
     links: [
       splitLink({

@@ -1,4 +1,5 @@
 import { type Attributes, serverAttributes } from '@workspace-wallet/runtime/tracing'
+import type { AnswerLimits } from './answer-limits.ts'
 import type { CoreLink } from './core-link.ts'
 import type { NoAnswerError } from './errors.ts'
 import { Exchange } from './exchange.ts'
@@ -30,7 +31,7 @@ export class CoreConnection {
   readonly attributes: Attributes
   /** Whether exchanges are pending and a health check got no response either. It is checked at every tick until it answers. */
   isUnhealthy = false
-  readonly #token: string
+  readonly #access: { token: string; answers: AnswerLimits }
   readonly #onUnhealthy: (core: CoreConnection) => void
   /** The connections that take exchanges. */
   readonly #links = new Map<Channel, CoreLink>()
@@ -45,10 +46,14 @@ export class CoreConnection {
   #coolingDownUntilMs = 0
   #isClosed = false
 
-  constructor(url: string, token: string, onUnhealthy: (core: CoreConnection) => void) {
+  constructor(
+    url: string,
+    access: { token: string; answers: AnswerLimits },
+    onUnhealthy: (core: CoreConnection) => void,
+  ) {
     this.url = new URL(url).origin
     this.attributes = serverAttributes(new URL(url))
-    this.#token = token
+    this.#access = access
     this.#onUnhealthy = onUnhealthy
   }
 
@@ -89,7 +94,7 @@ export class CoreConnection {
   async #open(channel: Channel, { exchanges, controller }: Opening): Promise<void> {
     let failure = closedAtOnce(this.url)
     try {
-      const link = await openLink(this.url, this.#token, controller.signal)
+      const link = await openLink(this.url, this.#access, controller.signal)
       this.#allLinks.add(link)
       this.#links.set(channel, link)
     } catch (error) {

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { unpackBatch } from '@workspace-wallet/contract'
 import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
+import { countInMessagePack, TooManyValues } from '@workspace-wallet/runtime/count-in-message-pack'
+import { type AnswerLimits, maxRejectionBytes, messagePackLimits } from './answer-limits.ts'
 import { CoreRejected, type NoAnswerError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { connectionLost, foreignAnswer, tooLongAnswer } from './request-failures.ts'
 
-/** Core sends less. It bounds the memory that another server can make this client use. */
-const maxAnswerBytes = 128 * 1024 * 1024
 /** How much may wait for a core that does not read, although it answers pings. */
 const maxUnsentBytes = 64 * 1024 * 1024
 /** After this many ticks without a byte, a connection is checked with a ping: with exchanges, and without. */
@@ -22,6 +22,7 @@ export class CoreLink {
   silentTicks = 0
   readonly #url: string
   readonly #socket: Socket
+  readonly #limits: AnswerLimits
   readonly #exchanges = new Map<number, Exchange>()
   readonly #reader = new FrameReader({
     onHead: head => this.#onHead(head),
@@ -30,9 +31,10 @@ export class CoreLink {
   #lastId = 0
 
   /** @param head what has arrived after the response that opened the connection */
-  constructor(url: string, socket: Socket, head: Buffer) {
+  constructor(url: string, socket: Socket, head: Buffer, limits: AnswerLimits) {
     this.#url = url
     this.#socket = socket
+    this.#limits = limits
     socket.on('error', error => this.destroy(exchange => connectionLost(url, exchange, error)))
     socket.on('close', () => this.destroy(exchange => connectionLost(url, exchange)))
     if (head.length > 0) this.#read(head)
@@ -109,7 +111,8 @@ export class CoreLink {
     if (kind === frameKinds.drain) this.end()
     else if (!isAnswer && kind !== frameKinds.pong)
       this.destroy(exchange => foreignAnswer(this.#url, undefined, exchange))
-    else if (bytes > maxAnswerBytes) this.destroy(exchange => tooLongAnswer(this.#url, exchange))
+    else if (bytes > (kind === frameKinds.rejection ? maxRejectionBytes : this.#limits.bytes))
+      this.destroy(exchange => tooLongAnswer(this.#url, exchange))
     return isAnswer && this.#exchanges.has(id)
   }
 
@@ -117,12 +120,26 @@ export class CoreLink {
     const exchange = this.#exchanges.get(id)
     // It was given up while its answers arrived.
     if (!exchange) return
-    const isRejection = kind === frameKinds.rejection
-    const status = isRejection ? statusIn(body) : null
-    const answers = isRejection ? null : unpackAnswers(body)
-    if (status) exchange.fail(new CoreRejected(this.#url, status, '', exchange.sentAtMs))
-    else if (answers) exchange.succeed(answers)
-    else exchange.fail(foreignAnswer(this.#url, undefined, exchange))
+    const answers = kind === frameKinds.rejection ? this.#rejectionIn(body, exchange) : this.#answersIn(body, exchange)
+    if (Array.isArray(answers)) exchange.succeed(answers)
+    else exchange.fail(answers)
+  }
+
+  #rejectionIn(body: Buffer, exchange: Exchange): NoAnswerError {
+    const status = statusIn(body)
+    if (status === null) return foreignAnswer(this.#url, undefined, exchange)
+    return new CoreRejected(this.#url, status, '', exchange.sentAtMs)
+  }
+
+  #answersIn(body: Buffer, exchange: Exchange): unknown[] | NoAnswerError {
+    try {
+      countInMessagePack(body, messagePackLimits(this.#limits))
+      const answers = unpackBatch(body)
+      if (Array.isArray(answers)) return answers
+    } catch (error) {
+      if (error instanceof TooManyValues) return tooLongAnswer(this.#url, exchange)
+    }
+    return foreignAnswer(this.#url, undefined, exchange)
   }
 }
 
@@ -134,16 +151,6 @@ function statusIn(body: Buffer): number | null {
   try {
     const { status } = JSON.parse(body.toString()) as { status?: unknown }
     return Number.isInteger(status) && Number(status) >= 400 && Number(status) < 600 ? Number(status) : null
-  } catch {
-    return null
-  }
-}
-
-/** Null if the body is not the responses to a batch. */
-function unpackAnswers(body: Uint8Array): unknown[] | null {
-  try {
-    const answers = unpackBatch(body)
-    return Array.isArray(answers) ? answers : null
   } catch {
     return null
   }

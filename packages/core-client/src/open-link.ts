@@ -2,6 +2,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
+import type { AnswerLimits } from './answer-limits.ts'
 import { CoreLink } from './core-link.ts'
 import { CoreRejected } from './errors.ts'
 import { foreignAnswer, requestFailure } from './request-failures.ts'
@@ -20,7 +21,11 @@ const refusalBytes = 65_536
  * @param signal ends the attempt
  * @throws CoreUnreachable, CoreRejected. No call was sent
  */
-export function openLink(url: string, token: string, signal: AbortSignal): Promise<CoreLink> {
+export function openLink(
+  url: string,
+  { token, answers }: { token: string; answers: AnswerLimits },
+  signal: AbortSignal,
+): Promise<CoreLink> {
   const attempt = { sent: false, sentAtMs: performance.now() }
   const headers = { authorization: `Bearer ${token}`, connection: 'Upgrade', upgrade: batchProtocol }
   const request = (url.startsWith('https:') ? requestHttps : requestHttp)(new URL(batchPath, url), {
@@ -39,7 +44,8 @@ export function openLink(url: string, token: string, signal: AbortSignal): Promi
   return new Promise<CoreLink>((resolve, reject) => {
     request.on('error', error => reject(requestFailure(url, error, attempt)))
     request.on('upgrade', (response, socket: Socket, head) => {
-      if (response.headers.upgrade === batchProtocol) return resolve(new CoreLink(url, socket.setNoDelay(), head))
+      if (response.headers.upgrade === batchProtocol)
+        return resolve(new CoreLink(url, socket.setNoDelay(), head, answers))
       socket.destroy()
       reject(foreignAnswer(url, response.headers['content-type'], attempt))
     })

@@ -21,6 +21,7 @@ import {
   parseBlock,
   SampledLog,
 } from '@workspace-wallet/runtime'
+import { keysPerLookup } from '../../core/answer-limits.ts'
 
 /** An API key as the pipeline needs it. Decrypted secrets exist only as key objects. */
 export type Key = Pick<KeyAccess, 'apiKey' | 'workspaceId' | 'status' | 'workspaceExists' | 'ownerIsMember'> & {
@@ -40,7 +41,8 @@ type SeenPlace = AccessPosition & {
 
 /** A look-up is repeated if a poll meanwhile returned a newer change. */
 const lookupAttempts = 3
-const keysPerCall = 500
+/** How many uses one report names at most. */
+const usesPerReport = 500
 const waitingLimit = 5_000
 const keyLimit = 100_000
 const unknownLimit = 100_000
@@ -161,7 +163,7 @@ export class KeyCache {
     this.#isLookingUp = true
     await new Promise(setImmediate)
     while (this.#waiting.size > 0) {
-      const batch = [...this.#waiting].slice(0, keysPerCall)
+      const batch = [...this.#waiting].slice(0, keysPerLookup)
       for (const [apiKey] of batch) this.#waiting.delete(apiKey)
       try {
         const found = await this.#askCore(batch.map(([apiKey]) => apiKey))
@@ -282,9 +284,9 @@ export class KeyCache {
   #reportUse(): void {
     const uses = Array.from(this.#used, ([apiKey, usedAtMs]) => ({ apiKey, usedAt: new Date(usedAtMs) }))
     this.#used.clear()
-    for (let at = 0; at < uses.length; at += keysPerCall)
+    for (let at = 0; at < uses.length; at += usesPerReport)
       this.#core.access.markUsed
-        .mutate({ uses: uses.slice(at, at + keysPerCall) })
+        .mutate({ uses: uses.slice(at, at + usesPerReport) })
         .catch(error => this.#log.debug({ err: error }, 'core did not record when API keys were used'))
   }
 }

@@ -1,5 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import { batchByteLimit } from '@workspace-wallet/contract'
+import { countInMessagePack, TooManyValues } from '@workspace-wallet/runtime/count-in-message-pack'
 import type { Role } from '../trpc/service-token.ts'
 
 /** `elements`: values in a body, keys included. Decoding one takes up to a hundred bytes, validating it some microseconds. */
@@ -21,9 +22,26 @@ export const bodyLimits: Record<Role, BodyLimits> = {
 /** Maximum depth of values within values. The deepest input of a procedure has 8. */
 export const maxDepth = 32
 
+/** What the records in a batch of calls may have: its objects are calls and their inputs, which have few and short keys. */
+const recordLimits = { records: 256, recordKeys: 64, recordKeyBytes: 31 }
+
 export function tooManyElements(elements: number): TRPCError {
   return new TRPCError({
     code: 'PAYLOAD_TOO_LARGE',
     message: `a request with this service token may have at most ${elements} values, and values within values at most ${maxDepth} deep`,
   })
+}
+
+/**
+ * Counts the values in the body of a batch before it is decoded.
+ *
+ * @throws TRPCError PAYLOAD_TOO_LARGE; BAD_REQUEST if the body is not MessagePack, or contains what no call does
+ */
+export function countInBatch(body: Uint8Array, maxElements: number): number {
+  try {
+    return countInMessagePack(body, { values: maxElements, depth: maxDepth, ...recordLimits })
+  } catch (error) {
+    if (error instanceof TooManyValues) throw tooManyElements(maxElements)
+    throw new TRPCError({ code: 'BAD_REQUEST', message: 'a batch must be calls in MessagePack', cause: error })
+  }
 }

@@ -2,10 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
 import { type Body, BodyError, BodyMemory, BodyReader, type BodyShare } from '@workspace-wallet/runtime'
 import type { CallerToken } from '../trpc/service-token.ts'
-import { bodyLimits } from './body-limits.ts'
+import { bodyLimits, countInBatch } from './body-limits.ts'
 import { BodyRotation } from './body-rotation.ts'
 import { countInJson } from './count-in-json.ts'
-import { countInMessagePack } from './count-in-message-pack.ts'
 
 /** How long a caller may take to send a body. */
 const deadlineMs = 10_000
@@ -57,7 +56,7 @@ export class CallBodies {
    */
   async admit(share: BodyShare, token: CallerToken, bytes: Buffer): Promise<void> {
     try {
-      const elements = countInMessagePack(bytes, bodyLimits[token.role].elements)
+      const elements = countInBatch(bytes, bodyLimits[token.role].elements)
       if (!this.resize(share, bytes.length + elements * elementBytes)) throw noMemory()
       this.#memory.complete(share)
     } finally {

@@ -1,14 +1,26 @@
-import { TRPCError } from '@trpc/server'
-import { maxDepth, tooManyElements } from './body-limits.ts'
-
 /**
- * `packBatch` names the keys of equal objects once: an extension of the type `recordType` defines an ID for them, and a byte
- * from `firstRecord` on stands for an object with the keys of that ID. V8 compiles code for each such record.
+ * What a MessagePack body may have at most: values, keys of objects included, and values within values. The rest is about records:
+ * `packBatch` names the keys of equal objects once, in the definition of a record, for which the reader compiles code.
  */
+export type MessagePackLimits = {
+  values: number
+  depth: number
+  /** Definitions of records. */
+  records: number
+  /** Keys of a record. */
+  recordKeys: number
+  /** Length of a key of a record. At most 255. */
+  recordKeyBytes: number
+}
+
+/** A body has more than its limits allow. */
+export class TooManyValues extends Error {
+  override readonly name = 'TooManyValues'
+}
+
+/** The type of the extension that defines an ID for the keys of a record. A byte from `firstRecord` on stands for an object with them. */
 const recordType = 0x72
 const firstRecord = 0x40
-const maxRecords = 256
-const maxRecordKeys = 64
 
 const undefinedType = 0
 const decimalType = 1
@@ -24,27 +36,20 @@ for (const [at, bytes] of [1, 2, 4, 8].entries()) fixedBytes[0xcc + at] = fixedB
 for (const [at, bytes] of [4, 8].entries()) fixedBytes[0xca + at] = bytes // floating-point numbers
 
 /**
- * Counts the values in a MessagePack body before anything is allocated for them. Knows only what `packBatch` writes.
+ * Counts the values in a MessagePack body before anything is allocated for them. Knows only what `packBatch` writes: among the other
+ * extensions are references, by which a small body becomes a large text.
  *
- * @throws TRPCError PAYLOAD_TOO_LARGE; BAD_REQUEST if the body is something else
+ * @throws TooManyValues; Error if the body is something else
  */
-export function countInMessagePack(body: Uint8Array, maxElements: number): number {
-  try {
-    return count(body, maxElements)
-  } catch (error) {
-    if (error instanceof TRPCError) throw error
-    throw new TRPCError({ code: 'BAD_REQUEST', message: 'a batch must be calls in MessagePack', cause: error })
-  }
-}
-
-function count(body: Uint8Array, maxElements: number): number {
+export function countInMessagePack(body: Uint8Array, limits: MessagePackLimits): number {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
-  /** How many values are still to come in each of the values around this place. */
-  const pending = [1]
+  /** How many values are still to come in the value that is being read, and in each of those around it. */
+  let pending = 1
+  const outer: number[] = []
   /** The number of keys of each record, by the byte that stands for it. */
   const records = new Map<number, number>()
   let definitions = 0
-  let elements = 0
+  let values = 0
   let at = 0
 
   const skip = (bytes: number) => {
@@ -60,23 +65,25 @@ function count(body: Uint8Array, maxElements: number): number {
     return view.getUint32(at - 4)
   }
 
-  function open(values: number): void {
-    if (values > maxElements || pending.length > maxDepth) throw tooManyElements(maxElements)
-    pending.push(values)
+  function open(inner: number): void {
+    if (inner > limits.values || outer.length >= limits.depth) throw new TooManyValues()
+    outer.push(pending)
+    pending = inner
+  }
+
+  function skipKey(first: number): void {
+    const bytes = first === 0xd9 ? uint8() : fixedBytes[first]!
+    if (bytes < 0 || bytes > limits.recordKeyBytes) throw new Error('not a key of a record')
+    skip(bytes)
   }
 
   function defineRecord(): void {
     const record = firstRecord + (uint8() & 0x3f)
     const first = uint8()
     const keys = first === 0xdc ? uint16() : first - 0x90
-    if (keys < 0 || keys > maxRecordKeys || ++definitions > maxRecords) throw tooManyElements(maxElements)
-    for (let key = 0; key < keys; key++) {
-      const bytes = fixedBytes[uint8()]!
-      // All keys are short strings.
-      if (bytes < 0) throw new Error('not a key')
-      skip(bytes)
-    }
-    elements += keys
+    if (keys < 0 || keys > limits.recordKeys || ++definitions > limits.records) throw new TooManyValues()
+    for (let key = 0; key < keys; key++) skipKey(uint8())
+    values += keys
     records.set(record, keys)
     open(keys)
   }
@@ -117,15 +124,16 @@ function count(body: Uint8Array, maxElements: number): number {
     else throw new Error(`unknown type ${first}`)
   }
 
-  while (pending.length > 0) {
-    if (pending.at(-1) === 0) {
-      pending.pop()
-      continue
+  for (;;) {
+    while (pending === 0) {
+      if (outer.length === 0) {
+        if (at !== body.length) throw new Error('more than one value')
+        return values
+      }
+      pending = outer.pop()!
     }
-    pending[pending.length - 1]!--
-    if (++elements > maxElements) throw tooManyElements(maxElements)
+    pending--
+    if (++values > limits.values) throw new TooManyValues()
     read(uint8())
   }
-  if (at !== body.length) throw new Error('more than one value')
-  return elements
 }
