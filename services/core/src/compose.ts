@@ -68,8 +68,8 @@ const accessConnections = 2
 
 /**
  * Limits of calls that keep a connection of the pool of reads. A quarter of the connections is for each of the two kinds that wait for
- * locks and for other calls, and an eighth for each of the two that search. The rest is for reads that share their statements: two of ten
- * connections.
+ * locks and for other calls, an eighth for each of the two that search, and one for reads of many due holds. The rest is for reads that
+ * share their statements: one of ten connections.
  */
 function openLimits(connections: number) {
   const quarter = Math.max(1, Math.floor(connections / 4))
@@ -117,6 +117,17 @@ function openLimits(connections: number) {
       waitingPerWorkspace: 16,
       waiting: 64,
       waitMs: 10_000,
+    }),
+    /**
+     * Balances of wallets with many due holds take core about 10 ms each to check. One at a time: another one would not be ready sooner. They
+     * wait only briefly, because a gateway sends reads of all workspaces in batches, which are answered when all of their calls are.
+     */
+    dueHoldReads: new WorkspaceConcurrencyLimit({
+      slots: 1,
+      reservedSlots: 0,
+      waitingPerWorkspace: 1,
+      waiting: 32,
+      waitMs: 50,
     }),
     /** Calls of viewers, however many of them a viewer makes at a time. */
     viewerCalls: new WorkspaceConcurrencyLimit({

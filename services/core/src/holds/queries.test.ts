@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Hold, mintId, uuidFromId } from '@workspace-wallet/contract'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { until } from '../../../../test/setup/until.ts'
@@ -147,7 +147,7 @@ describe('what is held', () => {
   })
 
   test('is S002 while more holds are due than one read checks; the wallet itself is answered', async () => {
-    const holds = await Promise.all(Array.from({ length: 1_001 }, (_, at) => createHold(`h${at}`, '0.01')))
+    const holds = await Promise.all(Array.from({ length: 251 }, (_, at) => createHold(`h${at}`, '0.01')))
     await expire(...holds)
     await expect(balance()).rejects.toMatchObject({ cause: { code: 'S002', details: { retryAfterSeconds: 1 } } })
     expect(await service().wallets.get({ workspaceId, walletId, caller })).toMatchObject({ walletId })
@@ -209,6 +209,67 @@ test('reads that wait for a locked ledger leave connections for the reads of oth
     for (const found of await Promise.all([first, ...reads])) expect(found).toEqual(['EXPIRED', '0.00'])
   } finally {
     await locker.end()
+  }
+})
+
+test('wallets with many due holds are read one at a time, while the reads of other workspaces are answered', async () => {
+  await expire(await createHold('few'))
+  const other = { workspaceId, walletId, caller }
+  workspaceId = (await testCore.as('admin').workspaces.create({ name: 'Busy' })).workspaceId
+  const wallets: string[] = []
+  const holds: Hold[] = []
+  for (let count = 0; count < 4; count++) {
+    walletId = (await testCore.as('admin').wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })).walletId
+    wallets.push(walletId)
+    await testCore.as('admin').wallets.deposit({ workspaceId, walletId, amount: '100.00', bizId: randomUUID() })
+    for (let hold = 0; hold < 20; hold++) holds.push(await createHold(`h${count}-${hold}`, '1.00'))
+  }
+  await expire(...holds)
+
+  /** Statements that may return hundreds of holds, of how many wallets each. They wait for the gate. */
+  const gate = Promise.withResolvers<void>()
+  const running: number[] = []
+  let most = 0
+  const { reads } = testCore.core
+  const query = reads.query.bind(reads) as (config: pg.QueryConfig) => Promise<pg.QueryResult>
+  const spy = vi.spyOn(reads, 'query').mockImplementation((async (config: pg.QueryConfig) => {
+    const [, limit] = /from hold h\b.*? limit (\d+)\)/s.exec(config.text) ?? []
+    if (!(Number(limit) > 100)) return query(config)
+    most = Math.max(most, running.push(String(config.values![0]).split(',').length))
+    await gate.promise
+    const result = await query(config)
+    running.pop()
+    return result
+  }) as never)
+  try {
+    const answers: string[] = []
+    const read = async (of: string) => {
+      const answer = service().wallets.balance({ workspaceId, walletId: of, caller })
+      answers.push(
+        await answer.then(
+          ({ held }) => held.toFixed(),
+          ({ cause }) => cause.code,
+        ),
+      )
+    }
+    const busy = wallets.map(read)
+    await until('one of them reads its holds', () => running.length > 0)
+    expect(running).toEqual([1])
+    expect((await service().wallets.balance(other)).held.toFixed()).toBe('0')
+    // A batch of reads is answered when all of its calls are.
+    await until('the others are answered', () => answers.length === 3)
+    expect(answers).toEqual(['S002', 'S002', 'S002'])
+    expect(running).toEqual([1])
+    gate.resolve()
+    await Promise.all(busy)
+    expect(answers.at(-1)).toBe('0')
+    // Without another one in progress, they are answered.
+    for (const each of wallets) await read(each)
+    expect(answers.slice(4)).toEqual(['0', '0', '0', '0'])
+    expect(most).toBe(1)
+  } finally {
+    gate.resolve()
+    spy.mockRestore()
   }
 })
 

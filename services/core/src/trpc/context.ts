@@ -51,6 +51,8 @@ export type Core = {
   accessCalls: WorkspaceConcurrencyLimit
   /** Limits the searches of operators on connections of `reads`, by actor. */
   searches: WorkspaceConcurrencyLimit
+  /** Limits the reads of wallets with many due holds on connections of `reads`, by workspace. */
+  dueHoldReads: WorkspaceConcurrencyLimit
   /** Limits the calls of viewers on connections of `reads`, by their names. */
   viewerCalls: WorkspaceConcurrencyLimit
   /** Reads the latest generations of nonces, for all gateways that ask at the same time. */

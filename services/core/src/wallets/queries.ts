@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import {
   Decimal,
   DomainError,
@@ -35,6 +36,7 @@ import { storedHoldColumns } from '../database/tables/hold.ts'
 import { type FoundRow, jsonOf, type RowOf, rowFrom, selectColumns, type WithMac } from '../database/tables/table.ts'
 import { storedWalletColumns, type WalletRow, walletColumns } from '../database/tables/wallet.ts'
 import { inTurns } from '../database/turns.ts'
+import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
 import { readSettled, type SettledReads } from '../holds/due-holds.ts'
 import { type CheckedReads, requireSignedHold, requireSignedWallet } from '../ledger/store/require-signed.ts'
 import { Wallet as WalletEntity } from './entities.ts'
@@ -89,43 +91,67 @@ const readWallet = batched({
 })
 
 /** Due holds of a wallet that a read takes into account. It checks the MAC of each of them. */
-const dueHoldLimit = 1_000
+const dueHoldLimit = 250
+/** More due holds of a wallet are read by a statement of their own. Reads of other workspaces can share that of a few. */
+const fewDueHolds = 8
 
-/** One statement, so that a wallet and its due holds are of the same moment. `dueHolds`: null without any. */
-const findWalletsWithDueHoldsStatement = statement<
-  FoundRow<typeof storedWalletColumns> & { dueHolds: FoundRow<typeof storedHoldColumns>[] | null }
->(
-  'find-wallets-and-due-holds',
-  `select ${selectColumns(storedWalletColumns, 'w')}, (
-     select json_agg(${jsonOf(storedHoldColumns, 'h')}) from (
-       select * from hold h
-       where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
-         and h.expires_at <= statement_timestamp()
-       order by h.expires_at limit ${dueHoldLimit + 1}) h) as "dueHolds"
-   from ${asked}`,
+type WalletWithDueHolds = FoundRow<typeof storedWalletColumns> & { dueHolds: string | null }
+
+/**
+ * SQL for wallets and their due holds, in one statement, so that they are of the same moment. `dueHolds`: JSON as text, which core
+ * parses of one wallet at a time; null without any.
+ */
+const walletsWithDueHolds = (limit: number) => `
+  select ${selectColumns(storedWalletColumns, 'w')}, (
+    select json_agg(${jsonOf(storedHoldColumns, 'h')})::text from (
+      select * from hold h
+      where h.workspace_id = w.workspace_id and h.wallet_id = w.id and h.status = 'OPEN'
+        and h.expires_at <= statement_timestamp()
+      order by h.expires_at limit ${limit + 1}) h) as "dueHolds"
+  from ${asked}`
+
+const findWalletsWithFewDueHoldsStatement = statement<WalletWithDueHolds>(
+  'find-wallets-and-few-due-holds',
+  walletsWithDueHolds(fewDueHolds),
+)
+const findWalletWithDueHoldsStatement = statement<WalletWithDueHolds>(
+  'find-wallet-and-due-holds',
+  walletsWithDueHolds(dueHoldLimit),
 )
 
-/** A wallet, and what its due holds would reserve if they had not expired; null if more are due than one read checks. */
+/** A wallet, and what its due holds would reserve if they had not expired; null if more are due than the read checks. */
 type WalletNow = { wallet: WithMac<WalletRow>; due: Decimal | null }
 
-const readWalletWithDueHolds = batched({
+async function checkDueHolds(
+  chainKey: KeyObject,
+  { dueHolds, ...found }: WalletWithDueHolds,
+  limit: number,
+): Promise<WalletNow> {
+  const wallet = rowFrom(storedWalletColumns, found)
+  requireSignedWallet(chainKey, wallet)
+  const holds: FoundRow<typeof storedHoldColumns>[] = JSON.parse(dueHolds ?? '[]')
+  if (holds.length > limit) return { wallet, due: null }
+  let due = new Decimal(0)
+  await inTurns(holds, json => {
+    const hold = rowFrom(storedHoldColumns, json)
+    requireSignedHold(chainKey, hold)
+    due = due.plus(hold.remaining)
+  })
+  return { wallet, due }
+}
+
+const readWalletWithFewDueHolds = batched({
   readMany: ({ reads }: CheckedReads, keys: readonly WalletKey[]) =>
-    run(reads, findWalletsWithDueHoldsStatement, valuesOf(keys)),
+    run(reads, findWalletsWithFewDueHoldsStatement, valuesOf(keys)),
   nameOf,
-  async resultOf({ chainKey }, { dueHolds, ...found }): Promise<WalletNow> {
-    const wallet = rowFrom(storedWalletColumns, found)
-    requireSignedWallet(chainKey, wallet)
-    const holds = dueHolds ?? []
-    if (holds.length > dueHoldLimit) return { wallet, due: null }
-    let due = new Decimal(0)
-    await inTurns(holds, json => {
-      const hold = rowFrom(storedHoldColumns, json)
-      requireSignedHold(chainKey, hold)
-      due = due.plus(hold.remaining)
-    })
-    return { wallet, due }
-  },
+  resultOf: ({ chainKey }, found) => checkDueHolds(chainKey, found, fewDueHolds),
 })
+
+/** Not shared with other reads, which would wait until the holds of all wallets are checked. */
+async function readWalletWithDueHolds({ reads, chainKey }: CheckedReads, key: WalletKey): Promise<WalletNow | null> {
+  const [found] = await run(reads, findWalletWithDueHoldsStatement, valuesOf([key]))
+  return found ? checkDueHolds(chainKey, found, dueHoldLimit) : null
+}
 
 /**
  * One of the workspace's own wallets; null if it is absent, malformed, of another workspace or EXTERNAL.
@@ -138,14 +164,18 @@ export async function findWallet(core: CheckedReads, workspaceId: string, wallet
   return wallet?.kind === 'CUSTOMER' ? toWallet(wallet) : null
 }
 
+/** What `findBalance` needs. `dueHoldReads` limits reads of wallets with many due holds. */
+type BalanceReads = SettledReads & { dueHoldReads: Pick<WorkspaceConcurrencyLimit, 'run'> }
+
 /**
  * The balance of a wallet that `findWallet` finds. Due holds reserve nothing, whether or not their expiry is written. They are read
- * only if some may be due.
+ * only if some may be due. Wallets with more than a few are read one at a time.
  *
- * @throws ModifiedRow; DomainError S002 if more holds of the wallet are due than one read checks: their expiry is being written
+ * @throws ModifiedRow; DomainError S002 if more holds of the wallet are due than one read checks, whose expiry is being written, or if
+ *   other such reads are in progress
  */
 export async function findBalance(
-  core: SettledReads,
+  core: BalanceReads,
   workspaceId: string,
   walletId: string,
 ): Promise<WalletBalance | null> {
@@ -160,10 +190,12 @@ export async function findBalance(
   return { walletId, currency, balance, held, available: balance.minus(held), sequence, updatedAt }
 }
 
-async function readNow(core: CheckedReads, key: WalletKey): Promise<WalletNow | null> {
+async function readNow(core: BalanceReads, key: WalletKey): Promise<WalletNow | null> {
   const wallet = await readWallet(core, key)
   if (!wallet?.mayHoldLess) return wallet && { wallet, due: new Decimal(0) }
-  return readWalletWithDueHolds(core, key)
+  const found = await readWalletWithFewDueHolds(core, key)
+  if (!found || found.due !== null) return found
+  return core.dueHoldReads.run(key.workspace, () => readWalletWithDueHolds(core, key))
 }
 
 function isHoldingLess(found: WalletNow | null): boolean {
