@@ -1,10 +1,10 @@
 import { connect as connectSocket, createServer } from 'node:net'
 import { createCoreClient, verifyLedger as verify } from '@workspace-wallet/core-client'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrate } from '../services/core/src/database/migrate.ts'
 import { type Answer, batchPath, call, createPath } from './setup/client.ts'
-import { connect, execute, query } from './setup/database.ts'
+import { connect, execute, query, queryPersistently } from './setup/database.ts'
 import { listen } from './setup/listen.ts'
 import { type Receiver, startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -45,6 +45,7 @@ type Setting = {
 
 /** Values of settings that are texts: each is one that the setting accepts, and that differs from ours. */
 const texts: Record<string, string[]> = {
+  application_name: ['core ledger', ''],
   DateStyle: ['SQL, DMY', 'German', 'Postgres, MDY'],
   TimeZone: ['Asia/Kathmandu', 'America/St_Johns', '<x>-23:59'],
   client_encoding: ['LATIN1', 'SJIS', 'SQL_ASCII'],
@@ -93,7 +94,7 @@ async function hostileSettings(): Promise<[string, string[]][]> {
   const settings = (await query(
     system.database.serviceUrl,
     `select name, vartype, boot_val, min_val, max_val, enumvals from pg_settings
-     where context = 'user' and name <> 'application_name' order by name`,
+     where context = 'user' order by name`,
   )) as Setting[]
   const all = [
     ...settings.map(setting => [setting.name, hostileValues(setting)] as [string, string[]]),
@@ -301,4 +302,75 @@ test('whatever the role sets as the defaults of its sessions, core reads, writes
   // So that the test does not succeed because nothing was set.
   expect([...accepted]).toEqual(expect.arrayContaining(['DateStyle', 'TimeZone', 'bytea_output', 'array_nulls', 'jit']))
   expect(accepted.size).toBeGreaterThan(130)
+})
+
+describe('a setting so long that sessions begin late', () => {
+  /** A text of this length, as an SQL expression. */
+  const longText = (part: string, length: number) =>
+    `rtrim(repeat('${part}', ${Math.floor(length / part.length)}), ',')`
+  /** Each string setting that accepts long texts accepts one that consists of one of these. */
+  const parts = ['x', 'ISO,', 'view,', 'shadowed_variables,']
+
+  const setTo = (name: string, text: string) => `
+    do $$ begin
+      execute format('alter role wallet_service in database ${here()} set ${name} = %L', ${text});
+    end $$`
+
+  /** As the role itself. Returns whether PostgreSQL accepts the text. */
+  async function setLong(name: string, part = 'x', length = 10_000_000): Promise<boolean> {
+    const url = new URL(system.database.serviceUrl)
+    // Otherwise a library that does not exist would keep the attacker out too.
+    url.searchParams.set('options', '-c local_preload_libraries=')
+    try {
+      await queryPersistently(url.href, setTo(name, longText(part, length)))
+      return true
+    } catch (error) {
+      // Core has reset the settings meanwhile.
+      if (/concurrently updated/.test((error as Error).message)) return setLong(name, part, length)
+      return false
+    }
+  }
+
+  const areReset = async () =>
+    (
+      await query(
+        system.database.ownerUrl,
+        `select from pg_db_role_setting where setrole = 'wallet_service'::regrole
+           and setdatabase = (select oid from pg_database where datname = current_database())`,
+      )
+    ).length === 0
+
+  test('is reset by core, whichever setting it is, and the service works', async () => {
+    const listed = await query(
+      system.database.serviceUrl,
+      `select name from pg_settings where context = 'user' and vartype = 'string'`,
+    )
+    const accepted: string[] = []
+    for (const name of [...listed.map(row => row.name as string), ...Object.keys(unlisted), 'x.y'])
+      for (const part of parts) {
+        if (!(await setLong(name, part, 1_000)) || !(await setLong(name, part))) continue
+        accepted.push(name)
+        await until(`core has reset ${name}`, areReset)
+        break
+      }
+    await resetDefaults()
+    expect(accepted).toEqual(
+      expect.arrayContaining(['application_name', 'search_path', 'DateStyle', 'plpgsql.extra_errors']),
+    )
+    await useService()
+    expect(system.cores[0]!.output()).toContain('were reset: change the password of the role')
+    await expectNoHarm()
+  })
+
+  test('is reset although a transaction that changes it again holds its lock', async () => {
+    await setLong('application_name')
+    const client = await connect(system.database.serviceUrl)
+    try {
+      await client.query(`begin; ${setTo('application_name', `'x'`)}`).catch(() => {})
+      await until('core has reset it', areReset)
+    } finally {
+      await client.end().catch(() => {})
+    }
+    await useService()
+  })
 })

@@ -21,6 +21,7 @@ import { openOrm, poolOf } from './database/orm.ts'
 import { openPool } from './database/pool.ts'
 import { poolerOf, poolerUrl } from './database/pooler.ts'
 import { isSchemaCurrent } from './database/readiness.ts'
+import { watchRoleSettings } from './database/role-settings.ts'
 import { defaultSchema, schemaOf } from './database/schema.ts'
 import { explainConnectError } from './database/session-checks.ts'
 import { type PoolName, poolSettings } from './database/session-settings.ts'
@@ -288,6 +289,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   const watched = pooler ? [[sessionPool], [reads]] : [[sessionPool, reads]]
   const watching = Promise.all([
     foreignSessions.watch(closing.signal),
+    watchRoleSettings(sessionPool, log, closing.signal),
     ...watched.map(pools => history.watch(pools, closing.signal)),
     placement.follow([sessionPool, reads, accessReads, listPool, ledgerPool], closing.signal, () =>
       foreignSessions.forgetRole(),

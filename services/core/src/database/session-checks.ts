@@ -60,7 +60,7 @@ type SessionState = {
 async function readSession(client: ClientBase, settings: Record<string, string>): Promise<SessionState> {
   const { rows } = await client.query<SessionState>(
     `select pg_backend_pid() as pid, session_user as role, array_to_string(array(
-       select name || ' is "' || current_setting(name) || '"'
+       select name || ' is "' || left(current_setting(name), 100) || '"'
        from pg_settings join unnest($1::text[], $2::text[]) as expected (name, value) using (name)
        where source <> 'client' and current_setting(name) <> value
          -- It shows the value of the system in place of 0.

@@ -149,7 +149,8 @@ const checkedSettings = [
 export const settingQueries = [
   `select case s.setrole when 0::oid then 'database' else 'service' end
      || case s.setdatabase when 0::oid then '' else ' here' end || ': ' || split_part(c, '=', 1),
-     substr(c, strpos(c, '=') + 1)
+     -- A role may give its settings huge values.
+     substr(c, strpos(c, '=') + 1, 1000)
    from pg_db_role_setting s, unnest(s.setconfig) c
    where s.setdatabase in (0::oid, ${thisDatabase})
      and s.setrole in (0::oid, ${serviceRole})
