@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { removeOldRefusals } from '../services/core/src/refusals/queries.ts'
 import { call, createPath } from './setup/client.ts'
 import { connect, execute, query } from './setup/database.ts'
+import { readMetric } from './setup/metrics.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { createKey } from './setup/workspaces.ts'
@@ -153,6 +154,17 @@ describe('the holder of the token of a gateway', () => {
     ).rejects.toMatchObject({
       data: { code: 'BAD_REQUEST' },
     })
+  })
+
+  test('cannot bring the counter of dropped calls to where it does not count single ones', async () => {
+    const dropped = () => readMetric(system.coreUrl, 'core_refusals_dropped_total')
+    const reportDropped = (count: number) =>
+      system.gatewayClient.refusals.report.mutate({ refusals: [], dropped: count })
+    const before = await dropped()
+    await reportDropped(Number.MAX_SAFE_INTEGER)
+    expect(await dropped()).toBe(before + 1_000_000)
+    await reportDropped(1)
+    expect(await dropped()).toBe(before + 1_000_001)
   })
 
   test('cannot store more than core takes in a second', async () => {

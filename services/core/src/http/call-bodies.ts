@@ -12,6 +12,8 @@ const deadlineMs = 10_000
 const elementBytes = 100
 /** What a batch takes besides, while it is in progress. */
 const batchBytes = 1024
+/** How many bodies of a token may wait when a request without a body arrives, which takes no memory. */
+const waitingLimit = 64
 
 /** Reads the bodies of calls. Service tokens share the memory for bodies and for the values in them, and the event loop. */
 export class CallBodies {
@@ -39,9 +41,15 @@ export class CallBodies {
     return this.#memory.resize(share, bytes + batchBytes)
   }
 
-  /** Waits until the calls of a request without a body may be made, as for one with a body. */
-  turn(token: CallerToken): Promise<void> | undefined {
-    return this.#rotation.next(senderOf(token))
+  /**
+   * Waits until the calls of a request without a body may be made, as for one with a body.
+   *
+   * @throws TRPCError SERVICE_UNAVAILABLE if many of this token wait
+   */
+  turn(token: CallerToken, connection: object): Promise<void> | undefined {
+    const sender = senderOf(token)
+    if (this.#rotation.waitingOf(sender) >= waitingLimit) throw noMemory()
+    return this.#rotation.next(sender, connection)
   }
 
   release(share: BodyShare): void {
@@ -54,13 +62,13 @@ export class CallBodies {
    *
    * @throws TRPCError PAYLOAD_TOO_LARGE; BAD_REQUEST; SERVICE_UNAVAILABLE if the memory for bodies is used up
    */
-  async admit(share: BodyShare, token: CallerToken, bytes: Buffer): Promise<void> {
+  async admit(share: BodyShare, token: CallerToken, bytes: Buffer, connection: object): Promise<void> {
     try {
       const elements = countInBatch(bytes, bodyLimits[token.role].elements)
       if (!this.resize(share, bytes.length + elements * elementBytes)) throw noMemory()
       this.#memory.complete(share)
     } finally {
-      await this.#rotation.next(senderOf(token))
+      await this.#rotation.next(senderOf(token), connection)
     }
   }
 
@@ -77,7 +85,7 @@ export class CallBodies {
     const body = await this.#reader.read(request, { limitBytes: limits.bytes, sender, weigh }).catch(cause => {
       throw cause instanceof BodyError ? errorOf(cause, limits.bytes) : cause
     })
-    await this.#rotation.next(sender)
+    await this.#rotation.next(sender, request.socket)
     return body
   }
 }

@@ -127,7 +127,7 @@ export class CallLink {
   async #answer(id: number, share: BodyShare, bytes: Buffer): Promise<void> {
     const { token, bodies, answer } = this.#options
     try {
-      await bodies.admit(share, token, bytes)
+      await bodies.admit(share, token, bytes, this)
       // Nobody waits for what was not begun.
       if (this.#socket.destroyed) return
       this.#send(packFrame(frameKinds.answers, id, await answer(bytes)))

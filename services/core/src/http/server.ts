@@ -104,7 +104,7 @@ export function createCoreServer(
       if (response.destroyed) return
       if (hasBody(request)) await answerWithBody(request, response, token)
       else {
-        await bodies.turn(token)
+        await bodies.turn(token, request.socket)
         if (!response.destroyed) trpc(request, response)
       }
     } else if (path === '/metrics') {

@@ -6,6 +6,8 @@ import { insertRefusals, removeOldRefusals } from './queries.ts'
 
 /** How many refused calls of one gateway are stored in a second. Whoever has its token cannot make core write more. */
 const storedPerSecond = 200
+/** A report counts at most this many as not kept. Otherwise a few reports could bring the counter to where it cannot count single ones. */
+const droppedPerReport = 1_000_000
 /** After how many stored reports old calls are removed. */
 const reportsPerRemoval = 20
 
@@ -30,7 +32,7 @@ export class RefusalIntake {
   /** @param dropped what the gateway has not kept */
   async store(gateway: string, refusals: readonly RefusalReport[], dropped: number): Promise<void> {
     const kept = refusals.slice(0, this.#take(gateway, refusals.length))
-    this.#metrics.droppedRefusals(dropped + refusals.length - kept.length)
+    this.#metrics.droppedRefusals(Math.min(dropped, droppedPerReport) + refusals.length - kept.length)
     if (kept.length === 0) return
     await insertRefusals(this.#reads, gateway, kept)
     if (++this.#reports % reportsPerRemoval === 0)

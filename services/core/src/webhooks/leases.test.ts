@@ -253,6 +253,16 @@ describe('a lease', () => {
     await leaseOne()
   })
 
+  test('that ends without a delivery and without a failure is given again after a second only', async () => {
+    await deposit(await newSubscriber())
+    const { webhookId, ...lease } = await leaseOne()
+    await report({ webhookId, ...lease })
+    const { rows } = await owner.query(
+      `select next_attempt_at - leased_until as wait from webhook where id = '${uuidFromId('webhook', webhookId)}'`,
+    )
+    expect(rows).toEqual([{ wait: { seconds: 1 } }])
+  })
+
   test('is given for open workspaces only', async () => {
     const halted = await newSubscriber()
     const deleted = await newSubscriber()

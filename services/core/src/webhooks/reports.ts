@@ -16,6 +16,8 @@ const maxWaitSeconds = 3600
 /** A webhook that has failed for this long is paused. */
 const maxFailingMs = 7 * 24 * 3600_000
 const gone = 410
+/** Whoever has the token of a courier cannot have core read the events of a webhook again and again without delivering any. */
+const unusedLeaseSeconds = 1
 
 /**
  * Ends a lease: moves the position past the delivered events, and after a failure sets the time of the next attempt. A
@@ -33,6 +35,7 @@ export async function reportDeliveries(em: Em, report: DeliveryReport): Promise<
   const now = await databaseTime(em)
   webhook.leasedGeneration = null
   webhook.leasedUntil = now
+  const { position } = webhook
   const ledger = await em.findOneOrFail(Ledger, { workspaceId: webhook.workspaceId })
   if (webhook.generation !== generation || (delivered ?? 0) > ledger.position) return { accepted: false }
   if (delivered !== null || failure) {
@@ -46,6 +49,7 @@ export async function reportDeliveries(em: Em, report: DeliveryReport): Promise<
     webhook.failingSince = null
   }
   if (failure) recordFailure(em, webhook, failure, now)
+  else if (webhook.position === position) webhook.nextAttemptAt = secondsAfter(now, unusedLeaseSeconds)
   return { accepted: true }
 }
 
@@ -58,10 +62,14 @@ function recordFailure(
   // Not above what `backoffOf` distinguishes, so that it cannot overflow.
   webhook.failures = Math.min(webhook.failures + 1, backoffSeconds.length)
   webhook.failingSince ??= now
-  webhook.nextAttemptAt = new Date(now.getTime() + 1000 * (waitOf(retryAfterSeconds) ?? backoffOf(webhook.failures)))
+  webhook.nextAttemptAt = secondsAfter(now, waitOf(retryAfterSeconds) ?? backoffOf(webhook.failures))
   const hasFailedTooLong = now.getTime() - webhook.failingSince.getTime() >= maxFailingMs
   // A row that was modified outside the service is not signed again, and gets no more leases anyway.
   if ((webhook.lastStatus === gone || hasFailedTooLong) && isGenuine(webhook)) pauseFailing(em, webhook, now)
+}
+
+function secondsAfter(time: Date, seconds: number): Date {
+  return new Date(time.getTime() + 1000 * seconds)
 }
 
 /** `Retry-After: 0` becomes one second, so that a receiver cannot keep couriers busy. */
