@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { idFromUuid, mintId, type Uuid, uuidFromId } from '@workspace-wallet/contract'
 import { repairLedger, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
@@ -214,6 +214,47 @@ describe('money', () => {
       asService(`update workspace set deleted_at = null, revision = revision + 1 where id = ${other.workspace}`),
     ).rejects.toThrow('this update of workspace is refused')
     expect(await codeAt(system.baseUrl, other)).toBe('GA2032')
+  })
+
+  test('a forged ledger without a workspace, of which a hold is due, is halted, and once', async () => {
+    const workspace = randomUUID()
+    await asService(`
+      do $$
+      declare
+        ws uuid := '${workspace}'; w uuid := gen_random_uuid(); e uuid := gen_random_uuid(); mac bytea := ${garbage};
+        at timestamptz := date_trunc('milliseconds', clock_timestamp());
+      begin
+        perform open_ledger(ws, at, mac);
+        perform create_wallet(ws, e, null, null, 'x', 'USD', at, mac, mac, null);
+        perform create_wallet(ws, w, 1, null, 'x', 'USD', at, mac, mac, jsonb_build_object('position', 1, 'id', gen_random_uuid(),
+          'type', 'wallet.created', 'actor', 'x', 'request_id', 'x', 'mac', '\\x01'));
+        perform post(
+          array[row(ws, null, mac, at, 0, 2, mac)::posted_ledger],
+          array[row(1, e, null, mac, -10, 1, 0, mac, mac)::posted_wallet, row(1, w, null, mac, 10, 1, 0, mac, mac)::posted_wallet],
+          array[row(1, gen_random_uuid(), 2, 0, 'DEPOSIT', 'b', null, 10, 'USD', null, null, null, null, null, null, 'x', 'x', null,
+            1, 1, 0, -10, mac, 2, 1, 0, 10, mac)::posted_transfer], null, null);
+        perform change_holds(
+          jsonb_build_array(jsonb_build_object('workspace_id', ws, 'old_mac', mac, 'at', at, 'position', 2, 'journal_head', '\\x01',
+            'hold_count', 1, 'mac', mac)),
+          jsonb_build_array(jsonb_build_object('workspace_id', ws, 'id', w, 'old_mac', mac, 'held', 1, 'held_until', at - interval '60 s',
+            'hold_count', 1, 'mac', mac)),
+          jsonb_build_array(jsonb_build_object('workspace_id', ws, 'id', gen_random_uuid(), 'number', 1, 'wallet_number', 1, 'biz_id', 'h',
+            'wallet_id', w, 'currency', 'USD', 'amount', 1, 'captured', 0, 'remaining', 1, 'status', 'OPEN',
+            'expires_at', at - interval '60 s', 'created_at', at - interval '90 s', 'updated_at', at - interval '90 s', 'mac', mac)),
+          '[]');
+      end $$`)
+    const workspaceId = idFromUuid('workspace', workspace as Uuid<'workspace'>)
+    const halted = await until('the sweep has halted it', async () => {
+      const { ledgers } = await system.admin.ledger.halted.query()
+      return ledgers.find(each => each.workspaceId === workspaceId)
+    })
+    expect(halted).toMatchObject({ reason: expect.stringMatching(wasModified) })
+    const breaches = () =>
+      system.cores[0]!.output()
+        .split('\n')
+        .filter(line => line.includes('ledger breach') && line.includes(workspaceId))
+    await until('it is logged', () => breaches().length > 0)
+    expect(breaches()).toHaveLength(1)
   })
 
   test('a workspace cannot be halted by somebody who waits for its deletion', async () => {

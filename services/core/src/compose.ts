@@ -289,7 +289,8 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   const watched = pooler ? [[sessionPool], [reads]] : [[sessionPool, reads]]
   const watching = Promise.all([
     foreignSessions.watch(closing.signal),
-    watchRoleSettings(sessionPool, log, closing.signal),
+    // Not on the connection that finds out which session holds the lock it waits for.
+    watchRoleSettings(pooler ? sessionPool : reads, log, closing.signal),
     ...watched.map(pools => history.watch(pools, closing.signal)),
     placement.follow([sessionPool, reads, accessReads, listPool, ledgerPool], closing.signal, () =>
       foreignSessions.forgetRole(),

@@ -35,12 +35,12 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
   }
   const begin = async () => {
     const placed = ctx.places.all.length === 1 ? ctx : { ...ctx, core: await placeNamedIn(ctx.places, rawInput) }
-    const run = async () =>
-      next({ ctx: { core: placed.core, ...(await identify(placed, callers, rawInput)), requestId } })
+    const caller = await identify(placed, callers, rawInput)
+    const run = async () => next({ ctx: { core: placed.core, ...caller, requestId } })
     // Of the place, so that calls that wait for one place take nothing from those on others.
     const { viewerCalls, calls } = placed.core
     if (token.role === 'viewer') return viewerCalls.run(token.name, run)
-    return hasOwnLimit ? run() : calls.run(`${token.role}:${token.name}`, run)
+    return hasOwnLimit ? run() : calls.run(shareOf(placed, callers, rawInput), run)
   }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)
@@ -72,7 +72,7 @@ async function identify({ core, token }: Context, { scope }: Callers, rawInput: 
   if (token.isOperator) return { actor: actorOfOperator(token.name), requireScope: allow }
   if (token.role !== 'gateway' || scope === null) return { actor: `${token.role}:${token.name}`, requireScope: allow }
   // The input is parsed after this, by the procedure: `workspaceCall` and its other fields at once.
-  const { workspaceId, caller } = (rawInput ?? {}) as { workspaceId?: unknown; caller?: { apiKey?: unknown } | null }
+  const { workspaceId, caller } = (rawInput ?? {}) as WorkspaceInput
   const apiKey = caller?.apiKey
   if (typeof apiKey !== 'string') throw new TRPCError({ code: 'FORBIDDEN', message: 'a gateway must name an API key' })
   if ((await core.access.require(apiKey, scope)) !== workspaceId)
@@ -83,6 +83,13 @@ async function identify({ core, token }: Context, { scope }: Callers, rawInput: 
   }
 }
 
+/** Whose share of the calls a call takes: gateways act for workspaces, which `identify` has checked. */
+function shareOf({ token }: Context, { scope }: Callers, rawInput: unknown): string {
+  const share = `${token.role}:${token.name}`
+  return token.role === 'gateway' && scope !== null ? `${share} ${(rawInput as WorkspaceInput).workspaceId}` : share
+}
+
+type WorkspaceInput = { workspaceId?: unknown; caller?: { apiKey?: unknown } | null }
 type Caller = Pick<CallContext, 'actor' | 'requireScope'>
 
 async function allow(): Promise<void> {}

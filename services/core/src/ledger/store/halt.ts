@@ -83,17 +83,17 @@ export class Halts {
   }
 
   async #haltAndLog({ workspaceId, reason }: Breach): Promise<void> {
-    const id = idFromUuid('workspace', workspaceId)
+    const found = { workspaceId: idFromUuid('workspace', workspaceId), reason }
+    const haltOne = () => haltOnce(this.#pool, this.#chainKey, { workspaceId, reason })
     try {
-      const haltOne = () => haltOnce(this.#pool, this.#chainKey, { workspaceId, reason })
-      if (!(await this.#limit.run(workspaceId, haltOne))) return
+      if (await this.#limit.run(workspaceId, haltOne))
+        this.#log.fatal(found, 'ledger breach: this workspace takes no more postings; run ledger verify')
     } catch (error) {
-      this.#log.error({ err: error }, 'a workspace could not be halted: the next posting to it will try again')
+      this.#log.fatal(
+        { ...found, err: error },
+        'ledger breach: this workspace could not be halted; the next posting to it will try again; run ledger verify',
+      )
     }
-    this.#log.fatal(
-      { workspaceId: id, reason },
-      'ledger breach: this workspace takes no more postings; run ledger verify',
-    )
   }
 }
 
@@ -127,6 +127,8 @@ async function writeBreach(client: PoolClient, chainKey: KeyObject, breach: Brea
   // First: the audit of a ledger that somebody else has set to MOVING cannot be locked.
   await changeLedgerStatus(runOn(client), chainKey, ledger, halted, isGenuine)
   const heads = await lockAudit(runOn(client), [workspaceId])
+  // A ledger that was forged without a workspace has no audit.
+  if (heads.length === 0) return true
   const action = {
     actor: coreActor,
     action: 'ledger.halt' as const,
