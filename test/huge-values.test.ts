@@ -120,6 +120,33 @@ test('however many ledgers are forged and halted, a list of them is short, and a
   expect(await readMetric(system.coreUrl, 'core_halted_workspaces')).toBe(count)
 })
 
+test('however many limits of a workspace are forged, each is listed as modified, and no list has all of them', async () => {
+  const { workspaceId, admin } = system
+  const forge = (amount: string, count: number) =>
+    asService(
+      `select set_limit(${workspace}, 'key:forged' || n, 'USD', ${amount}, ${amount}, current_date, ${amount}, 0,
+         date_trunc('milliseconds', clock_timestamp()), ${garbage}, n + 1, ${garbage}) from generate_series(1, ${count}) n`,
+    )
+  await expect(forge('1e131071', 1)).rejects.toMatchObject({ code: '23514' })
+  const count = 1_200
+  await forge('9999', count)
+  const listed = []
+  let after: string | undefined
+  do {
+    const { limits, next } = await admin.limits.list.query({ workspaceId, after, limit: 500 })
+    expect(limits.length).toBeLessThanOrEqual(500)
+    listed.push(...limits)
+    after = next ?? undefined
+  } while (after !== undefined)
+  const keys = new Set(listed.map(({ apiKey, walletId }) => apiKey ?? walletId))
+  expect([listed.length, keys.size]).toEqual([count + 1, count + 1])
+  const { walletId } = system.wallets[0]!
+  const ofWallet = await admin.limits.list.query({ workspaceId, subject: { walletId } })
+  expect(ofWallet).toMatchObject({ limits: [{ walletId, isModified: false }], next: null })
+  expect(listed.filter(({ isModified }) => !isModified)).toEqual(ofWallet.limits)
+  await expect(admin.limits.list.query({ workspaceId, after: 'x' })).rejects.toThrow('not the end of a page')
+})
+
 test('however many moves are forged, no list of operators fills the memory of core', async () => {
   const core = await system.startCore({ NODE_OPTIONS: '--max-old-space-size=160' })
   const admin = createCoreClient({ url: core.url, token: system.adminToken })
