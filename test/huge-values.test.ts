@@ -78,22 +78,28 @@ test('no column of a table that the service writes takes a huge value', async ()
     `select c.relname as table, a.attname as column, coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as type
      from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1) and a.attnum > 0
-       and not a.attisdropped and t.typlen = -1 and coalesce(nullif(t.typbasetype, 0), t.oid) <> 'numeric'::regtype
+       and not a.attisdropped and t.typlen = -1
      order by 1, 2`,
     [ofMigration],
   )
   expect(new Set(columns.map(({ table }) => table)).size).toBeGreaterThan(12)
-  const huge: Record<string, string> = {
-    text: `repeat('x', 5000000)`,
-    bytea: `decode(repeat('00', 5000000), 'hex')`,
-    json: `to_json(repeat('x', 5000000))`,
-    'text[]': `array_fill('x'::text, array[1000000])`,
+  const huge: Record<string, string[]> = {
+    text: [`repeat('x', 5000000)`],
+    bytea: [`decode(repeat('00', 5000000), 'hex')`],
+    json: [`to_json(repeat('x', 5000000))`],
+    'text[]': [`array_fill('x'::text, array[1000000])`],
+    // A few bytes in the row, and up to 131 kB as text.
+    numeric: ['1e131071', '-1e131071', '1e57', '1e-16383', `'NaN'`, `'Infinity'`, `'-Infinity'`],
   }
   for (const { table, column, type } of columns) {
-    const set = `update ${table} set ${column} = ${huge[String(type)]}`
-    // Without triggers, which refuse most updates whatever the value is.
-    const written = query(ownerUrl, `set session_replication_role = replica; ${set} returning 1`)
-    await expect(written, set).rejects.toMatchObject({ code: '23514' })
+    // A check of the journal refuses amounts of events that have none.
+    const constraint = type === 'numeric' && { constraint: expect.stringMatching(/_amount_check$/) }
+    for (const value of huge[String(type)]!) {
+      const set = `update ${table} set ${column} = ${value}`
+      // Without triggers, which refuse most updates whatever the value is.
+      const written = query(ownerUrl, `set session_replication_role = replica; ${set} returning 1`)
+      await expect(written, set).rejects.toMatchObject({ code: '23514', ...constraint })
+    }
   }
 })
 
@@ -112,6 +118,33 @@ test('however many ledgers are forged and halted, a list of them is short, and a
   const { ledgers, total } = await system.admin.ledger.halted.query()
   expect([ledgers.length, total]).toEqual([1_000, count])
   expect(await readMetric(system.coreUrl, 'core_halted_workspaces')).toBe(count)
+})
+
+test('however many limits of a workspace are forged, each is listed as modified, and no list has all of them', async () => {
+  const { workspaceId, admin } = system
+  const forge = (amount: string, count: number) =>
+    asService(
+      `select set_limit(${workspace}, 'key:forged' || n, 'USD', ${amount}, ${amount}, current_date, ${amount}, 0,
+         date_trunc('milliseconds', clock_timestamp()), ${garbage}, n + 1, ${garbage}) from generate_series(1, ${count}) n`,
+    )
+  await expect(forge('1e131071', 1)).rejects.toMatchObject({ code: '23514' })
+  const count = 1_200
+  await forge('9999', count)
+  const listed = []
+  let after: string | undefined
+  do {
+    const { limits, next } = await admin.limits.list.query({ workspaceId, after, limit: 500 })
+    expect(limits.length).toBeLessThanOrEqual(500)
+    listed.push(...limits)
+    after = next ?? undefined
+  } while (after !== undefined)
+  const keys = new Set(listed.map(({ apiKey, walletId }) => apiKey ?? walletId))
+  expect([listed.length, keys.size]).toEqual([count + 1, count + 1])
+  const { walletId } = system.wallets[0]!
+  const ofWallet = await admin.limits.list.query({ workspaceId, subject: { walletId } })
+  expect(ofWallet).toMatchObject({ limits: [{ walletId, isModified: false }], next: null })
+  expect(listed.filter(({ isModified }) => !isModified)).toEqual(ofWallet.limits)
+  await expect(admin.limits.list.query({ workspaceId, after: 'x' })).rejects.toThrow('not the end of a page')
 })
 
 test('however many moves are forged, no list of operators fills the memory of core', async () => {

@@ -44,7 +44,7 @@ const setKeyLimit = (bounds: Bounds, { apiKey } = key) =>
   system.admin.limits.set.mutate({ workspaceId: key.workspaceId, subject: { apiKey }, currency: 'USD', ...bounds })
 const setWalletLimit = (bounds: Bounds, walletId = main) =>
   system.admin.limits.set.mutate({ workspaceId: key.workspaceId, subject: { walletId }, currency: 'USD', ...bounds })
-const listLimits = () => system.admin.limits.list.query({ workspaceId: key.workspaceId })
+const listLimits = async () => (await system.admin.limits.list.query({ workspaceId: key.workspaceId })).limits
 const spentToday = async () => (await listLimits()).map(limit => limit.spentToday.toFixed(2))
 
 const order = (amount: string, more: object = {}) => ({

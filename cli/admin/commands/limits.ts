@@ -1,6 +1,7 @@
 import { formatBalance, type LimitSubject, type SpendingLimit } from '@workspace-wallet/contract'
 import { UsageError } from '../../command-line/flags.ts'
 import { command } from '../command.ts'
+import { moreSentence, pageFlags, readPages } from '../pages.ts'
 import { table } from '../table.ts'
 import { parseAmount, parseCurrency, parseId } from '../values.ts'
 import { reason, wallet, workspace } from './id-flags.ts'
@@ -49,12 +50,16 @@ export const limitCommands = [
     noun: 'limit',
     verb: 'list',
     help: 'list the limits of a workspace, and what was spent today',
-    flags: { workspace },
+    flags: { workspace, ...pageFlags },
     examples: ['--workspace wsp_…'],
-    async run(core, { workspace: workspaceId }) {
-      return { limits: (await core.limits.list.query({ workspaceId })).map(recordOf) }
+    async run(core, { workspace: workspaceId, limit, after }) {
+      const { entries, next } = await readPages({ limit, after }, async page => {
+        const { limits, next } = await core.limits.list.query({ workspaceId, ...page })
+        return { entries: limits.map(recordOf), next }
+      })
+      return { limits: entries, next }
     },
-    print: ({ limits }) => (limits.length > 0 ? printLimits(limits) : 'No limits are set.'),
+    print: ({ limits, next }) => (limits.length > 0 ? printLimits(limits) + moreSentence(next) : 'No limits are set.'),
   }),
   command({
     noun: 'limit',
@@ -93,12 +98,13 @@ function sentenceOf({ perTransfer, perDay, currency }: LimitRecord): string {
 }
 
 function printLimits(limits: LimitRecord[]): string {
-  const rows = limits.map(({ apiKey, walletId, currency, perTransfer, perDay, spentToday }) => [
+  const rows = limits.map(({ apiKey, walletId, currency, perTransfer, perDay, spentToday, isModified }) => [
     apiKey ?? walletId ?? '',
     currency,
     perTransfer ?? 'unlimited',
     perDay ?? 'unlimited',
     spentToday,
+    isModified ? 'MODIFIED' : 'SET',
   ])
-  return table(['KEY OR WALLET', 'CURRENCY', 'PER TRANSFER', 'PER DAY', 'SPENT TODAY'], rows)
+  return table(['KEY OR WALLET', 'CURRENCY', 'PER TRANSFER', 'PER DAY', 'SPENT TODAY', 'STATUS'], rows)
 }

@@ -258,6 +258,7 @@ describe('transfers, holds and limits', () => {
       resetsAt: expect.stringMatching(/T00:00:00\.000Z$/),
       createdAt: isoTime,
       updatedAt: isoTime,
+      isModified: false,
     }
     const set = await json(`limit set ${command} --per-transfer 50 --per-day 80.00`)
     expect(set).toEqual(limit)
@@ -266,13 +267,13 @@ describe('transfers, holds and limits', () => {
     // If another day has begun, the transfer may be of the day before.
     const isSameDay = listed.limits[0]?.resetsAt === set.resetsAt
     const spentToday = isSameDay ? '30.00' : expect.stringMatching(/^(0|30)\.00$/)
-    expect(listed).toEqual({ limits: [{ ...limit, spentToday }] })
+    expect(listed).toEqual({ limits: [{ ...limit, spentToday }], next: null })
     expect(await text(`limit set ${command} --per-day 80.00`)).toBe(
       `${source} may spend at most 80.00 USD per day from now on.\n`,
     )
     const lines = (await text(`limit list --workspace ${workspaceId}`)).trimEnd().split('\n')
-    expect(lines[0]).toMatch(/^KEY OR WALLET +CURRENCY +PER TRANSFER +PER DAY +SPENT TODAY$/)
-    expect(lines[1]).toMatch(new RegExp(`^${source} +USD +unlimited +80\\.00 +\\d`))
+    expect(lines[0]).toMatch(/^KEY OR WALLET +CURRENCY +PER TRANSFER +PER DAY +SPENT TODAY +STATUS$/)
+    expect(lines[1]).toMatch(new RegExp(`^${source} +USD +unlimited +80\\.00 +[\\d.]+ +SET$`))
     expect(await text(`limit clear ${command}`)).toBe(`${source} no longer has a limit in USD.\n`)
     expect(await text(`limit list --workspace ${workspaceId}`)).toBe('No limits are set.\n')
     expect(await fails(1, `limit clear ${command}`)).toContain('has no limit in USD')

@@ -46,7 +46,19 @@ export const spendingLimit = z.object({
   resetsAt: z.date(),
   createdAt: z.date(),
   updatedAt: z.date(),
+  /** Whether its row was modified or written outside the service. */
+  isModified: z.boolean(),
 })
 export type SpendingLimit = z.infer<typeof spendingLimit>
 
-export const listLimitsInput = z.object({ workspaceId: z.string() })
+/** Lists limits by key or wallet and currency; with `subject` only its own. `after`: the `next` of the page before. */
+export const listLimitsInput = z.object({
+  workspaceId: z.string(),
+  subject: limitSubject.optional(),
+  after: z.string().max(4096).optional(),
+  limit: z.int().min(1).max(500).default(100),
+})
+export type LimitListing = z.infer<typeof listLimitsInput>
+/** `next`: the `after` of the next page; null on the last page. */
+export const limitPage = z.object({ limits: z.array(spendingLimit), next: z.string().nullable() })
+export type LimitPage = z.infer<typeof limitPage>

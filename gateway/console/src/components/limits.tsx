@@ -12,6 +12,7 @@ import { type Column, DataTable } from './data-table.tsx'
 import { KeyLink, WalletLink } from './links.tsx'
 import { Loaded } from './loaded.tsx'
 import { Empty, Section } from './page.tsx'
+import { Tag } from './status.tsx'
 import { Time } from './time.tsx'
 
 type Subject = { walletId: string } | { apiKey: string }
@@ -25,13 +26,20 @@ type LimitsProps = {
 
 const subjectOf = ({ apiKey, walletId }: SpendingLimit): Subject =>
   apiKey === null ? { walletId: walletId! } : { apiKey }
-const isSame = (one: Subject, other: Subject) => JSON.stringify(one) === JSON.stringify(other)
+
+const pageSize = 50
 
 /** What a key or a wallet may spend, and what it has spent today. */
 export function LimitsSection({ workspaceId, subject, currency }: LimitsProps) {
-  const { limits, fields } = useText()
+  const { limits, fields, keys, pages } = useText()
   const { mayChange } = useSession()
-  const result = useRead('limits.list', { workspaceId })
+  const [after, setAfter] = useState<string | null>(null)
+  const result = useRead('limits.list', {
+    workspaceId,
+    limit: pageSize,
+    ...(subject && { subject }),
+    ...(after !== null && { after }),
+  })
   const [edited, setEdited] = useState<Edited | null>(null)
   const [cleared, setCleared] = useState<SpendingLimit | null>(null)
 
@@ -59,6 +67,7 @@ export function LimitsSection({ workspaceId, subject, currency }: LimitsProps) {
         isNumeric: true,
       },
       { label: limits.resets, cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+      { label: fields.status, cell: ({ isModified }) => isModified && <Tag tone="bad">{keys.modified}</Tag> },
       ...(mayChange
         ? [
             {
@@ -96,9 +105,8 @@ export function LimitsSection({ workspaceId, subject, currency }: LimitsProps) {
       }
     >
       <Loaded result={result}>
-        {all => {
-          const rows = subject ? all.filter(row => isSame(subjectOf(row), subject)) : all
-          return (
+        {({ limits: rows, next }) => (
+          <>
             <DataTable
               label={limits.title}
               rows={rows}
@@ -106,8 +114,15 @@ export function LimitsSection({ workspaceId, subject, currency }: LimitsProps) {
               rowKey={row => `${JSON.stringify(subjectOf(row))} ${row.currency}`}
               empty={<Empty>{limits.empty}</Empty>}
             />
-          )
-        }}
+            {(after !== null || next !== null) && (
+              <div>
+                <Button size="compact-sm" variant="default" onClick={() => setAfter(next)}>
+                  {next === null ? pages.first : pages.next}
+                </Button>
+              </div>
+            )}
+          </>
+        )}
       </Loaded>
       {edited && <SetLimitForm workspaceId={workspaceId} {...edited} onClose={() => setEdited(null)} />}
       {cleared && <ClearLimitForm workspaceId={workspaceId} limit={cleared} onClose={() => setCleared(null)} />}

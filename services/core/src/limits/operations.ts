@@ -8,6 +8,8 @@ import {
   type Id,
   idFromUuid,
   type LimitInput,
+  type LimitListing,
+  type LimitPage,
   type LimitSubject,
   type SetLimitInput,
   type SpendingLimit as SpendingLimitRecord,
@@ -74,7 +76,7 @@ export async function setLimit(
     revision: (stored?.revision ?? 0) + 1,
   }
   await save(em, administration, ledger, limit, counted)
-  return recordOf(limit, at)
+  return recordOf(limit, at, true)
 }
 
 /**
@@ -100,18 +102,48 @@ export async function clearLimit(
   await save(em, administration, ledger, limit, stored)
 }
 
-/** The limits of a workspace. @throws AdminError NOT_FOUND */
-export async function listLimits(em: Em, workspaceId: string): Promise<SpendingLimitRecord[]> {
+/**
+ * A page of the limits of a workspace, including those that were written outside the service, of which there may be any number.
+ *
+ * @throws AdminError NOT_FOUND; NOT_ALLOWED if `after` is not the end of a page
+ */
+export async function listLimits(em: Em, { workspaceId, subject, after, limit }: LimitListing): Promise<LimitPage> {
   const ledger = await em.findOne(Ledger, { workspaceId: idToFind('workspace', workspaceId) })
   if (!ledger) throw new AdminError('NOT_FOUND', `There is no workspace ${workspaceId}.`)
   // The day of what is posted next.
   const at = postingTime(ledger, await databaseTime(em))
-  const limits = await em.find(
+  const found = await em.find(
     SpendingLimit,
-    { workspaceId: ledger.workspaceId, ...notCleared },
-    { orderBy: { createdAt: 'asc', subject: 'asc', currency: 'asc' } },
+    {
+      $and: [
+        { workspaceId: ledger.workspaceId, ...(subject && { subject: storedSubject(subject) }) },
+        notCleared,
+        after === undefined ? {} : isAfter(after),
+      ],
+    },
+    { orderBy: { subject: 'asc', currency: 'asc' }, limit: limit + 1 },
   )
-  return limits.map(({ row }) => recordOf(row, at))
+  const page = found.slice(0, limit)
+  return {
+    limits: page.map(each => recordOf(each.row, at, isGenuine(each))),
+    next: found.length > limit ? placeOf(page.at(-1)!) : null,
+  }
+}
+
+/** Encoded, because a forged subject may be any text, and operators copy the end of a page to the command line. */
+function placeOf({ subject, currency }: SpendingLimit): string {
+  return Buffer.from(`${currency} ${subject}`).toString('base64url')
+}
+
+function isAfter(place: string) {
+  const [, currency, subject] = /^([A-Z]+) ([^\0]*)$/.exec(Buffer.from(place, 'base64url').toString()) ?? []
+  if (currency === undefined || subject === undefined)
+    throw new AdminError(
+      'NOT_ALLOWED',
+      `The list of limits cannot continue after "${place}": it is not the end of a page.`,
+    )
+  // The first condition makes PostgreSQL begin there in the index.
+  return { subject: { $gte: subject }, $or: [{ subject: { $gt: subject } }, { currency: { $gt: currency } }] }
 }
 
 async function openLedger(em: Em, workspaceId: string): Promise<Ledger> {
@@ -165,7 +197,7 @@ async function save(
   })
 }
 
-function recordOf(limit: LimitRow, at: Date): SpendingLimitRecord {
+function recordOf(limit: LimitRow, at: Date, isGenuine: boolean): SpendingLimitRecord {
   const { subject, currency, createdAt, updatedAt } = limit
   const target = targetOf(subject)
   return {
@@ -177,6 +209,7 @@ function recordOf(limit: LimitRow, at: Date): SpendingLimitRecord {
     resetsAt: endOfDay(at),
     createdAt,
     updatedAt,
+    isModified: !isGenuine,
   }
 }
 

@@ -1,5 +1,4 @@
-import { limitInput, listLimitsInput, setLimitInput, spendingLimit } from '@workspace-wallet/contract'
-import { z } from 'zod'
+import { limitInput, limitPage, listLimitsInput, setLimitInput, spendingLimit } from '@workspace-wallet/contract'
 import { clearLimit, listLimits, setLimit } from '../limits/operations.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
@@ -21,6 +20,6 @@ export const limits = router({
 
   list: operatorReadProcedure
     .input(listLimitsInput)
-    .output(z.array(spendingLimit))
-    .query(({ ctx, input }) => listLimits(ctx.core.orm.em.fork(), input.workspaceId)),
+    .output(limitPage)
+    .query(({ ctx, input }) => listLimits(ctx.core.orm.em.fork(), input)),
 })

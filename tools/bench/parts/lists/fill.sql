@@ -34,7 +34,7 @@ insert into wallet (workspace_id, id, number, kind, name, currency, status, froz
     revision, mac)
   select '@workspace@', uuidv7((n - @wallets@) * interval '1 s'), n, 'CUSTOMER', 'Wallet ' || n * 7919 % @wallets@,
     case n % 10 when 0 then 'EUR' else 'USD' end, case n % 100 when 0 then 'FROZEN' else 'ACTIVE' end,
-    case n % 100 when 0 then 'OPERATOR' end, n * 7919 % 100000 / 100.0, at, at, 1, ''
+    case n % 100 when 0 then 'OPERATOR' end, round(n * 7919 % 100000 / 100.0, 2), at, at, 1, ''
   from generate_series(5::bigint, @wallets@) n, lateral (select now() + n * interval '1 ms' as at) _;
 
 update wallet set balance = 100000, sequence = count, order_count = count, hold_count = case holds when true then count else 0 end

@@ -1,7 +1,7 @@
 /**
- * Types of the columns of ledgers, wallets, holds, transfers and the journal, with their checks. They are domains because PostgreSQL
- * parses and plans the check constraints of a table again for every statement that writes to it, and those of a domain once in each
- * session: with check constraints, a single transfer took 1.4 times the CPU time of PostgreSQL. Triggers check what concerns several
+ * Types of the columns of ledgers, wallets, holds, transfers, limits and the journal, with their checks. They are domains because
+ * PostgreSQL parses and plans the check constraints of a table again for every statement that writes to it, and those of a domain once
+ * in each session: with check constraints, a single transfer took 1.4 times the CPU time of PostgreSQL. Triggers check what concerns several
  * columns (row-check.ts). The lengths are bounded for the reason that bounded.ts gives.
  */
 export const domains = `
@@ -13,8 +13,10 @@ export const domains = `
   create domain positive_bigint as bigint check (value > 0);
   -- 38 digits at most, as in the contract.
   create domain positive_amount as numeric check (value > 0 and value < 1e38 and scale(value) <= 18);
-  -- Also excludes NaN, which PostgreSQL sorts above Infinity.
-  create domain finite_amount as numeric check (value > '-Infinity' and value < 'Infinity');
+  -- Balances and other sums of amounts: fewer than 2^63 of them, because positions are bigint. Without a bound, a numeric of a few
+  -- bytes has up to 131,072 digits as text, which core would parse before it could check a MAC. Functions take plain numerics: what
+  -- they write is checked by its column. The bounds also exclude NaN, which PostgreSQL sorts above Infinity.
+  create domain bounded_amount as numeric check (value > -1e57 and value < 1e57 and scale(value) <= 18);
   create domain finite_time as timestamptz(3) check (isfinite(value));
   create domain transfer_type as text check (value in ('TRANSFER', 'DEPOSIT', 'WITHDRAWAL'));
   create domain wallet_kind as text check (value in ('CUSTOMER', 'EXTERNAL'));

@@ -13,8 +13,8 @@ export const journal = `
     wallet_id uuid not null,
     -- The hold as the event leaves it.
     hold_id uuid,
-    captured numeric,
-    remaining numeric,
+    captured bounded_amount,
+    remaining bounded_amount,
     -- The status of the hold or the wallet afterwards.
     status bounded_text collate "C" not null,
     actor bounded_text not null,

@@ -138,7 +138,7 @@ export const ledgerRows = `
     perform from {schema}.ledger l where l.workspace_id = workspace and l.status = 'HALTED' for no key update;
     if not found
       or row (new_balance, new_sequence, new_order_count, new_head) is distinct from coalesce(
-        (select row (f.balance_after, f.sequence::bigint, f.order_count, f.mac::bytea) from {schema}.flow f
+        (select row (f.balance_after::numeric, f.sequence::bigint, f.order_count, f.mac::bytea) from {schema}.flow f
          where f.workspace_id = workspace and f.wallet_id = wallet order by f.sequence desc limit 1),
         row (0::numeric, 0::bigint, 0::bigint, ''::bytea))
       or (select new_hold_count = count(*)

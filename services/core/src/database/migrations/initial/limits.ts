@@ -12,11 +12,11 @@ export const limits = `
     subject text collate "C" not null,
     currency text collate "C" not null references currency,
     -- Null: unlimited. A row without both is a cleared limit: a deleted row could be inserted again with its old MAC.
-    per_transfer numeric check (per_transfer > 0 and per_transfer < 'Infinity'),
-    per_day numeric check (per_day > 0 and per_day < 'Infinity'),
+    per_transfer positive_amount,
+    per_day positive_amount,
     -- The last day (UTC) on which something was spent, and how much.
     day date not null check (isfinite(day)),
-    spent numeric not null check (spent >= 0 and spent < 'Infinity'),
+    spent bounded_amount not null check (spent >= 0),
     -- The position of the ledger when counting began.
     counted_from bigint not null,
     created_at timestamptz(3) not null,

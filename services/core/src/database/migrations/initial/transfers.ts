@@ -18,10 +18,10 @@ export const transfers = `
     remark bounded_text,
     -- The hold that this transfer captures, and what remains of it afterwards.
     hold_id uuid,
-    hold_remaining numeric,
+    hold_remaining bounded_amount,
     -- The order that this one reverses, and the sum of that one's reversals up to this one.
     reverses_id uuid,
-    reversed_total numeric,
+    reversed_total bounded_amount,
     -- The first transfer of the batch.
     batch_id uuid,
     actor bounded_text not null,
@@ -33,13 +33,13 @@ export const transfers = `
     source_wallet_id uuid not null,
     source_sequence positive_bigint not null,
     source_order_count bigint not null,
-    source_balance numeric not null,
+    source_balance bounded_amount not null,
     source_mac bounded_bytes not null,
     -- The flow on the target wallet, which receives.
     target_wallet_id uuid not null,
     target_sequence positive_bigint not null,
     target_order_count bigint not null,
-    target_balance numeric not null,
+    target_balance bounded_amount not null,
     target_mac bounded_bytes not null,
     primary key (workspace_id, id)
   );

@@ -39,9 +39,9 @@ export const wallets = `
     currency bounded_text collate "C" not null references currency,
     status wallet_status collate "C" not null,
     frozen_by freezer collate "C",
-    balance finite_amount not null default 0,
+    balance bounded_amount not null default 0,
     -- The sum that open holds reserve, and a time that is not after the first of them expires.
-    held numeric not null default 0,
+    held bounded_amount not null default 0,
     held_until finite_time,
     sequence bigint not null default 0,
     -- Number of flows that belong to transfers between wallets, not to deposits and withdrawals.
