@@ -120,6 +120,18 @@ test('a check compares every file and every page, and names the file of a flippe
   await expect(check(file)).rejects.toThrow(`  ${index!.path} was changed after the backup`)
 })
 
+test('a check does not need the files and the standbys that the settings in a backup name, as those of Patroni do', async () => {
+  const settings = join(directory, 'postgres', 'postgresql.conf')
+  const original = await readFile(settings, 'utf8')
+  // The running server does not read it again.
+  const ofPatroni = `hba_file = '/elsewhere/pg_hba.conf'\nident_file = '/elsewhere/pg_ident.conf'\nsynchronous_standby_names = 'ANY 1 (a, b)'\n`
+  await writeFile(settings, original + ofPatroni)
+  const file = join(directory, 'patroni.tar')
+  await backup('take', file)
+  await writeFile(settings, original)
+  expect(await check(file)).toContain('The backup can be used.')
+})
+
 test('a backup with a changed manifest, or without one, is rejected', async () => {
   const file = join(directory, 'manifest.tar')
   await backup('take', file)

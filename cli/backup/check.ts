@@ -16,7 +16,7 @@ import { identityOf } from '../processes/unprivileged.ts'
 import { abortOnInterrupt } from './interrupt.ts'
 import { compareWithManifest } from './manifest.ts'
 import { checkPages } from './pages.ts'
-import { restore } from './restore.ts'
+import { restore, settingsOfCopy } from './restore.ts'
 import { readSecrets } from './secrets.ts'
 
 const database = 'wallet'
@@ -55,6 +55,11 @@ export async function check(
       port: 0,
       durable: false,
       superuserPassword: secrets.superuserPassword,
+      settings: {
+        ...settingsOfCopy(join(scratch, 'postgres')),
+        // Those in the backup may name standbys, which a copy does not have: it would wait for them at each commit.
+        synchronous_standby_names: '',
+      },
       signal,
       removeWhenStopped: [scratch],
     })

@@ -6,6 +6,7 @@ import { Progress } from '../admin/progress.ts'
 import { startPostgres } from '../processes/postgres.ts'
 import { type Archive, readArchive } from './archive.ts'
 import { readStart } from './manifest.ts'
+import { settingsOfCopy } from './restore.ts'
 
 const pollMs = 200
 
@@ -55,7 +56,7 @@ export async function recover(directory: string, target: Target, signal: AbortSi
       durable: true,
       // No connection is made.
       superuserPassword: '',
-      settings: settingsFor(archive, target),
+      settings: { ...settingsOfCopy(directory), ...settingsFor(archive, target) },
       logFile: log.path,
       reads: [archive.directory, archive.file],
       isRecovery: true,

@@ -25,6 +25,11 @@ export async function restore(file: string, directory: string, signal?: AbortSig
   }
 }
 
+/** Settings for PostgreSQL on a restored copy. Patroni names these files by their path on the machine that was backed up. */
+export function settingsOfCopy(directory: string): Record<string, string> {
+  return { hba_file: join(directory, 'pg_hba.conf'), ident_file: join(directory, 'pg_ident.conf') }
+}
+
 /** tar does not notice that an archive was truncated between two of its files. */
 async function requireTarEnd(file: string): Promise<void> {
   const handle = await open(file)
