@@ -85,7 +85,9 @@ test('Patroni confirms no commit without a standby, and a primary without etcd s
 })
 
 test('the image has the library for etcd, which the package of Patroni does not require', async () => {
-  expect(await readFile(join(folder, 'Dockerfile'), 'utf8')).toMatch(/install .* patroni python3-etcd etcd-server haproxy /)
+  expect(await readFile(join(folder, 'Dockerfile'), 'utf8')).toMatch(
+    /install .* patroni python3-etcd etcd-server haproxy /,
+  )
 })
 
 test('HAProxy accepts the configuration of the address', async () => {
