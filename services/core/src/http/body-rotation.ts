@@ -1,5 +1,5 @@
-/** After a body that takes longer, in milliseconds, those of its token pause. Those of gateways under load take less. */
-const briefMs = 5
+/** After a body that takes longer, in milliseconds, those of its token pause. Full batches of a gateway take less. */
+const briefMs = 15
 
 /** The bodies of a token that wait for a later iteration. */
 type Waiting = { count: number; byConnection: Map<object, (() => void)[]> }
