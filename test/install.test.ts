@@ -186,6 +186,7 @@ describe('core-client', async () => {
       '@trpc/server',
       'decimal.js',
       'superjson',
+      'uuidv7',
       'zod',
     ])
     for (const file of ['index.js', 'index.d.ts']) {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdir, open, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { tarEnd } from './base-backup.ts'
 
@@ -25,9 +25,9 @@ export async function restore(file: string, directory: string, signal?: AbortSig
   }
 }
 
-/** Settings for PostgreSQL on a restored copy. Patroni names these files by their path on the machine that was backed up. */
+/** Settings for PostgreSQL on a restored copy, with absolute paths. Patroni names these files by their path on the machine that was backed up. */
 export function settingsOfCopy(directory: string): Record<string, string> {
-  return { hba_file: join(directory, 'pg_hba.conf'), ident_file: join(directory, 'pg_ident.conf') }
+  return { hba_file: resolve(directory, 'pg_hba.conf'), ident_file: resolve(directory, 'pg_ident.conf') }
 }
 
 /** tar does not notice that an archive was truncated between two of its files. */
