@@ -308,22 +308,23 @@ describe('a setting so long that sessions begin late', () => {
   /** A text of this length, as an SQL expression. */
   const longText = (part: string, length: number) =>
     `rtrim(repeat('${part}', ${Math.floor(length / part.length)}), ',')`
+
   const setTo = (name: string, text: string) => `
     do $$ begin
       execute format('alter role wallet_service in database ${here()} set ${name} = %L', ${text});
     end $$`
 
   /** As the role itself. Returns whether PostgreSQL accepts the text. */
-  async function setLong(name: string, part = 'x', length = 10_000_000): Promise<boolean> {
+  async function setLong(name: string, part = 'x'): Promise<boolean> {
     const url = new URL(system.database.serviceUrl)
     // Otherwise a library that does not exist would keep the attacker out too.
     url.searchParams.set('options', '-c local_preload_libraries=')
     try {
-      await queryPersistently(url.href, setTo(name, longText(part, length)))
+      await queryPersistently(url.href, setTo(name, longText(part, 10_000_000)))
       return true
     } catch (error) {
       // Core has reset the settings meanwhile.
-      if (/concurrently updated/.test((error as Error).message)) return setLong(name, part, length)
+      if (/concurrently updated/.test((error as Error).message)) return setLong(name, part)
       return false
     }
   }

@@ -25,7 +25,10 @@ export async function restore(file: string, directory: string, signal?: AbortSig
   }
 }
 
-/** Settings for PostgreSQL on a restored copy, with absolute paths. Patroni names these files by their path on the machine that was backed up. */
+/**
+ * Settings for PostgreSQL on a restored copy, with absolute paths. Patroni names these files by their path on the machine that was backed
+ * up.
+ */
 export function settingsOfCopy(directory: string): Record<string, string> {
   return { hba_file: resolve(directory, 'pg_hba.conf'), ident_file: resolve(directory, 'pg_ident.conf') }
 }

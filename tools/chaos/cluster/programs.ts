@@ -20,7 +20,8 @@ export async function findClusterPrograms(): Promise<ClusterPrograms> {
     find('pg_rewind', ['/usr/lib/postgresql/18/bin', ...directories]),
   ])
   const missing = [
-    (!patroni || (await majorVersionOf(patroni)) < leastPatroni) && `patroni (${leastPatroni} or later)`,
+    (!patroni || (await majorVersionOf(patroni)) < leastPatroni) &&
+      `patroni (${leastPatroni} or later) with python3-etcd`,
     !etcd && 'etcd-server',
     !haproxy && 'haproxy',
     (!postgresBin || (await majorVersionOf(postgresBin)) !== 18) && 'postgresql-18',

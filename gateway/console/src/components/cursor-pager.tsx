@@ -32,3 +32,18 @@ export function CursorPager({ next, name = 'after' }: { next: string | null; nam
     </Group>
   )
 }
+
+/** Moves on in a list inside a page that has several of them, and from its end back to its beginning. `after`: null on the first page. */
+export function SectionPager({ after, next, onChange }: SectionPagerProps) {
+  const { pages } = useText()
+  if (after === null && next === null) return null
+  return (
+    <div>
+      <Button size="compact-sm" variant="default" onClick={() => onChange(next)}>
+        {next === null ? pages.first : pages.next}
+      </Button>
+    </div>
+  )
+}
+
+type SectionPagerProps = { after: string | null; next: string | null; onChange: (after: string | null) => void }

@@ -8,6 +8,7 @@ import { ActionForm, type Reason } from './action-form.tsx'
 import { Amount, widestFraction } from './amount.tsx'
 import { AmountInput } from './amount-input.tsx'
 import { CurrencySelect } from './currency-select.tsx'
+import { SectionPager } from './cursor-pager.tsx'
 import { type Column, DataTable } from './data-table.tsx'
 import { KeyLink, WalletLink } from './links.tsx'
 import { Loaded } from './loaded.tsx'
@@ -31,7 +32,7 @@ const pageSize = 50
 
 /** What a key or a wallet may spend, and what it has spent today. */
 export function LimitsSection({ workspaceId, subject, currency }: LimitsProps) {
-  const { limits, fields, keys, pages } = useText()
+  const { limits, fields, keys } = useText()
   const { mayChange } = useSession()
   const [after, setAfter] = useState<string | null>(null)
   const result = useRead('limits.list', {
@@ -114,13 +115,7 @@ export function LimitsSection({ workspaceId, subject, currency }: LimitsProps) {
               rowKey={row => `${JSON.stringify(subjectOf(row))} ${row.currency}`}
               empty={<Empty>{limits.empty}</Empty>}
             />
-            {(after !== null || next !== null) && (
-              <div>
-                <Button size="compact-sm" variant="default" onClick={() => setAfter(next)}>
-                  {next === null ? pages.first : pages.next}
-                </Button>
-              </div>
-            )}
+            <SectionPager after={after} next={next} onChange={setAfter} />
           </>
         )}
       </Loaded>

@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import {
   type AccessPosition,
@@ -10,7 +9,7 @@ import {
   DomainError,
   type Scope,
 } from '@workspace-wallet/contract'
-import { Availability, type Log } from '@workspace-wallet/runtime'
+import { Availability, type Log, pause } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -104,7 +103,7 @@ export class AccessCache {
         () => this.#availability.restored(),
         error => this.#availability.lost(error),
       )
-      await setTimeout(accessPollMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+      await pause(accessPollMs, stopping)
     }
   }
 

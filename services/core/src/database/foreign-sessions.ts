@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, pause } from '@workspace-wallet/runtime'
 import pg, { type Pool } from 'pg'
 import { isEnded, RepeatedCheck } from './repeated-check.ts'
 import { markOf } from './session-marks.ts'
@@ -160,7 +159,7 @@ export class ForeignSessions {
   async watch(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
       await this.look().catch(() => {})
-      await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+      await pause(intervalMs, stopping)
     }
   }
 

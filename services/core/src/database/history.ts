@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Uuid } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, pause } from '@workspace-wallet/runtime'
 import type { Client, ClientBase, Pool } from 'pg'
 import { isEnded, RepeatedCheck } from './repeated-check.ts'
 
@@ -147,7 +146,7 @@ export class DatabaseHistory {
         () => check.succeeded(),
         error => check.failed(error),
       )
-      await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+      await pause(intervalMs, stopping)
     }
   }
 

@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, pause } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { RepeatedCheck } from './repeated-check.ts'
 import { run, statement } from './statement.ts'
@@ -34,7 +33,7 @@ export async function watchRoleSettings(pool: Pool, log: Log, stopping: AbortSig
       () => check.succeeded(),
       error => check.failed(error),
     )
-    await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+    await pause(intervalMs, stopping)
   }
 }
 

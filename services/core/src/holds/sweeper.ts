@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { DomainError, type Uuid } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, pause } from '@workspace-wallet/runtime'
 import { plainArray, type Queryable, run, statement } from '../database/statement.ts'
 import { coreItself, type LedgerRequest } from '../ledger/decide/requests.ts'
 import type { Shards } from '../ledger/posting/shards.ts'
@@ -63,7 +63,7 @@ export async function sweepDueHolds(sweeper: Sweeper, stopping: AbortSignal): Pr
       sweeper.log.warn({ err: error }, 'due holds could not be expired')
       return true
     })
-    if (isDone) await pause(stopping)
+    if (isDone) await pause(intervalMs, stopping)
   }
 }
 
@@ -104,8 +104,4 @@ async function expire(shards: Sweeper['shards'], leftOut: LeftOut, request: Ledg
 function expiryOf(workspaceId: Uuid<'workspace'>, wallets: DueWallet[]): LedgerRequest {
   const commands = wallets.map(({ walletId }) => ({ kind: 'expiry' as const, walletId, ...coreItself }))
   return { workspaceId, commands, mayBePosted: false, deadlineMs: performance.now() + intervalMs }
-}
-
-async function pause(stopping: AbortSignal): Promise<void> {
-  await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
 }

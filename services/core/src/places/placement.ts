@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, pause } from '@workspace-wallet/runtime'
 import pg, { type Client, type ClientBase, type Pool } from 'pg'
 import { movedAway } from '../database/errors.ts'
 import type { DatabaseHistory } from '../database/history.ts'
@@ -84,7 +83,7 @@ export class Placement {
     this.#onMoved = onMoved
     if (this.#isDistributed) for (const pool of pools) this.#watchReleases(pool)
     while (this.#isDistributed !== false && !stopping.aborted) {
-      await setTimeout(intervalMs, undefined, { signal: stopping, ref: false }).catch(() => {})
+      await pause(intervalMs, stopping)
       if (!stopping.aborted) await this.look()
     }
   }

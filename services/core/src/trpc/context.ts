@@ -43,7 +43,10 @@ export type Core = {
   /** Halts workspaces whose rows were modified outside the service. */
   halts: Halts
   ledgerWaits: LedgerWaits
-  /** Limits the calls of all tokens that no other limit holds for, on connections of `reads`, by role and name, and by workspace for gateways. */
+  /**
+   * Limits the calls of all tokens that no other limit holds for, on connections of `reads`: by role and name, and by workspace for
+   * gateways.
+   */
   calls: WorkspaceConcurrencyLimit
   /** Limits the calls of couriers on connections of `reads`, by the name of their token. */
   courierCalls: WorkspaceConcurrencyLimit

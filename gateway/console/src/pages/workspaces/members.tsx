@@ -2,6 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import type { MemberRecord } from '@workspace-wallet/contract'
 import { useState } from 'react'
 import { ActionForm } from '../../components/action-form.tsx'
+import { SectionPager } from '../../components/cursor-pager.tsx'
 import { type Column, DataTable, Written } from '../../components/data-table.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Empty, Section } from '../../components/page.tsx'
@@ -15,7 +16,7 @@ const pageSize = 20
 
 /** Who may own keys of the workspace. */
 export function MembersSection({ workspaceId }: { workspaceId: string }) {
-  const { workspaces, pages } = useText()
+  const { workspaces } = useText()
   const { mayChange } = useSession()
   const [after, setAfter] = useState<string | null>(null)
   const [action, setAction] = useState<MemberAction | null>(null)
@@ -42,13 +43,7 @@ export function MembersSection({ workspaceId }: { workspaceId: string }) {
               rowKey={({ userId }) => userId}
               empty={<Empty>{workspaces.noMembers}</Empty>}
             />
-            {(after !== null || next !== null) && (
-              <div>
-                <Button size="compact-sm" variant="default" onClick={() => setAfter(next)}>
-                  {next === null ? pages.first : pages.next}
-                </Button>
-              </div>
-            )}
+            <SectionPager after={after} next={next} onChange={setAfter} />
           </>
         )}
       </Loaded>

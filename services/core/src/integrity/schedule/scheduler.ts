@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import type { VerificationKind, VerifyReport } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
+import { type Log, pause } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { coreActor } from '../../audit/actors.ts'
 import { writeActions } from '../../audit/record.ts'
@@ -44,7 +43,7 @@ const loggedViolations = 20
 export async function scheduleVerifications(parts: Parts, options: Options, stopping: AbortSignal): Promise<void> {
   const { everyMs, tickMs = defaultTickMs } = options
   if (everyMs === 0) return
-  const wait = (ms: number) => setTimeout(ms, undefined, { signal: stopping, ref: false }).catch(() => {})
+  const wait = (ms: number) => pause(ms, stopping)
   await wait(tickMs)
   while (!stopping.aborted) {
     const startedAtMs = performance.now()

@@ -202,8 +202,11 @@ test('halts that wait for a lock of somebody else delay no other workspace', asy
     await blocker.query(`select from audit_head where ${broken.map(isIn).join(' or ')} for update`)
     let answered = 0
     const codes = broken.map(({ pay }) => pay().finally(() => answered++))
-    await until('two halts wait for the lock, one on each core at least', async () => {
-      const [row] = await query(system.database.ownerUrl, `select count(*) as n from pg_locks where not granted`)
+    await until('two halts wait for the lock', async () => {
+      const [row] = await query(
+        system.database.ownerUrl,
+        `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
       return Number(row!.n) >= 2
     })
     expect(await Promise.all([sound.pay(), sound.pay()])).toEqual(['2000', '2000'])
