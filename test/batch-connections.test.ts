@@ -117,6 +117,38 @@ test('answers come in the order in which they are ready', async () => {
   expect(order).toEqual(['session.whoami', 'wallets.create'])
 })
 
+test('a call that takes long does not delay the others of its batch', async () => {
+  const { workspaceId, wallets } = system
+  const owner = await connect(system.database.ownerUrl)
+  const connection = await openBatches(system.coreUrl, system.adminToken)
+  const { walletId } = wallets[0]!
+  const late = {
+    path: 'wallets.create',
+    type: 'mutation',
+    input: { workspaceId, currency: 'USD', name: 'Late' },
+  } as const
+  const caller = { requestId: 'batch' }
+  const fast = { path: 'wallets.get', type: 'query', input: { workspaceId, caller, walletId } } as const
+  const unknown = { path: 'no.procedure', type: 'query', input: null } as const
+  let hasPart = false
+  connection.socket.on('data', () => {
+    hasPart = true
+  })
+  try {
+    await owner.query('begin; select * from ledger for update')
+    const sent = connection.send(packBatch([late, fast, unknown, fast]))
+    await until('a part has arrived', () => hasPart)
+    await owner.query('rollback')
+    const { body, parts } = await sent
+    expect(parts.flat().toSorted()).toEqual([1, 2, 3])
+    const wallet = { data: { walletId } }
+    expect(unpackBatch(body)).toMatchObject([{ data: { name: 'Late' } }, wallet, { error: {} }, wallet])
+  } finally {
+    await owner.end()
+    connection.socket.destroy()
+  }
+})
+
 test('a client that reads no answers is not read either, and others are served', async () => {
   const socket = await openConnection(system.coreUrl)
   socket.on('error', () => {}).pause()

@@ -100,14 +100,16 @@ test.each(['core', 'gateway', 'courier'])(
     const killed = await start()
     const { instanceId: lost } = await appeared()
     await killed.kill('SIGKILL')
+    // Each time: core may still write the last report.
     await until('it is not seen any more', async () => {
-      // Core may still write the last report.
       await setBack(lost, '31 seconds')
       return !(await named(lost))!.isRunning
     })
     expect(await named(lost)).toMatchObject({ kind, isRunning: false })
-    await setBack(lost, '1 hour')
-    await until('it is no longer listed', async () => !(await named(lost)))
+    await until('it is no longer listed', async () => {
+      await setBack(lost, '1 hour')
+      return !(await named(lost))
+    })
   },
 )
 

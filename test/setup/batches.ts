@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import {
   type BatchAnswer,
   type BatchCall,
+  type BatchPart,
   batchPath,
   batchProtocol,
   packBatch,
@@ -18,8 +19,11 @@ export function upgradeText(token: string, path: string = batchPath): string {
   return requestText('GET', path, { Authorization: `Bearer ${token}`, Connection: 'Upgrade', Upgrade: batchProtocol })
 }
 
-/** `status`: 200 or that of a rejection; 0 if the connection was closed without an answer. */
-export type BatchResult = { status: number; body: Buffer }
+/**
+ * `status`: 200 or that of a rejection; 0 if the connection was closed without an answer. `body`: all answers in the order of the
+ * calls. `parts`: the indexes of calls whose answers came before, by frame.
+ */
+export type BatchResult = { status: number; body: Buffer; parts: number[][] }
 
 export type BatchConnection = {
   socket: Socket
@@ -39,28 +43,33 @@ export async function openBatches(url: string, token: string, path?: string): Pr
   const socket = await openConnection(url)
   socket.on('error', () => {})
   const waiting = new Map<number, (result: BatchResult) => void>()
+  const parts = new Map<number, BatchPart[]>()
   const others: FrameHead[] = []
   const reader = new FrameReader({
     onHead(head) {
-      const isAnswer = head.kind === frameKinds.answers || head.kind === frameKinds.rejection
+      const isAnswer = ([frameKinds.answers, frameKinds.part, frameKinds.rejection] as number[]).includes(head.kind)
       if (!isAnswer) others.push(head)
       return isAnswer
     },
     onFrame({ kind, id }, body) {
+      const before = parts.get(id) ?? []
+      if (kind === frameKinds.part) return void parts.set(id, [...before, unpackBatch(body) as BatchPart])
       const status = kind === frameKinds.answers ? 200 : (JSON.parse(body.toString()) as { status: number }).status
-      waiting.get(id)?.({ status, body })
+      const all = before.length > 0 && status === 200 ? withParts(before, body) : body
+      waiting.get(id)?.({ status, body: all, parts: before.map(({ calls }) => calls) })
       waiting.delete(id)
+      parts.delete(id)
     },
   })
   socket.on('close', () => {
-    for (const resolve of waiting.values()) resolve({ status: 0, body: Buffer.alloc(0) })
+    for (const resolve of waiting.values()) resolve(withoutAnswer)
   })
   socket.write(upgradeText(token, path))
   const text = await headOf(socket, reader)
   let lastId = 0
   const wait = (id: number) =>
     new Promise<BatchResult>(resolve => {
-      if (socket.destroyed) resolve({ status: 0, body: Buffer.alloc(0) })
+      if (socket.destroyed) resolve(withoutAnswer)
       else waiting.set(id, resolve)
     })
   return {
@@ -74,6 +83,17 @@ export async function openBatches(url: string, token: string, path?: string): Pr
       return wait(lastId)
     },
   }
+}
+
+const withoutAnswer: BatchResult = { status: 0, body: Buffer.alloc(0), parts: [] }
+
+/** All answers, in the order of the calls. */
+function withParts(parts: BatchPart[], rest: Buffer): Buffer {
+  const answers: BatchAnswer[] = []
+  for (const part of parts) for (const [at, call] of part.calls.entries()) answers[call] = part.answers[at]!
+  const others = unpackBatch(rest) as BatchAnswer[]
+  const count = parts.flatMap(({ calls }) => calls).length + others.length
+  return packBatch(Array.from({ length: count }, (_, at) => answers[at] ?? others.shift()!))
 }
 
 /** Reads the head of the response; `reader` gets what follows 101. A refusal is read until the connection ends. */
@@ -97,7 +117,8 @@ function headOf(socket: Socket, reader: FrameReader): Promise<string> {
 /** Sends one batch on a connection of its own. `status` is that of the refused connection, if it was. */
 export async function sendBatch(url: string, token: string, body: Uint8Array): Promise<BatchResult> {
   const connection = await openBatches(url, token)
-  if (connection.status !== 101) return { status: connection.status, body: Buffer.from(connection.text) }
+  if (connection.status !== 101)
+    return { ...withoutAnswer, status: connection.status, body: Buffer.from(connection.text) }
   const result = await connection.send(body)
   connection.socket.destroy()
   return result
@@ -109,6 +130,8 @@ export type ReceivedBatch = {
   socket: Socket
   /** Sends what an honest core would, or something else. */
   reply(answers: BatchAnswer[] | Uint8Array): void
+  /** Answers some calls, by their index. */
+  replyPart(part: BatchPart): void
   reject(status: number): void
 }
 
@@ -130,9 +153,10 @@ export function serveBatches(server: Server, onBatch: (batch: ReceivedBatch, bod
         const calls = unpackBatch(body) as BatchCall[]
         const reply = (answers: BatchAnswer[] | Uint8Array) =>
           socket.write(packFrame(frameKinds.answers, id, Array.isArray(answers) ? packBatch(answers) : answers))
+        const replyPart = (part: BatchPart) => socket.write(packFrame(frameKinds.part, id, packBatch(part)))
         const reject = (status: number) =>
           socket.write(packFrame(frameKinds.rejection, id, Buffer.from(JSON.stringify({ status }))))
-        onBatch({ calls, socket, reply, reject }, body)
+        onBatch({ calls, socket, reply, replyPart, reject }, body)
       },
     })
     reader.push(head)

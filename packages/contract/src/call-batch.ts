@@ -2,7 +2,7 @@ import { addExtension, Packr } from 'msgpackr'
 import { Decimal, parseDecimal } from './money.ts'
 
 /**
- * One call of a batch. A connection to `/batch` takes many calls in one frame and returns their results in one frame, because an
+ * One call of a batch. A connection to `/batch` takes many calls in one frame and returns their results in few, because an
  * exchange costs far more than a call. Both are MessagePack, which is eight times as fast as the superjson of `/trpc`
  * (docs/decisions/0002, docs/decisions/0046).
  */
@@ -14,8 +14,11 @@ export type BatchCall = {
   traceparent?: string | undefined
 }
 
-/** The response to one call. Responses are in the order of the calls. `error` is tRPC's error shape. */
+/** The response to one call. `error` is tRPC's error shape. */
 export type BatchAnswer = { data: unknown } | { error: { message: string; code: number; data: unknown } }
+
+/** Responses to some calls of a batch, whose indexes `calls` has, before those to the rest, which come in the order of the calls. */
+export type BatchPart = { calls: number[]; answers: BatchAnswer[] }
 
 export const batchPath = '/batch'
 /** What a connection to `batchPath` is upgraded to, in the `Upgrade` header. */
@@ -33,8 +36,8 @@ addExtension({
 })
 const packr = new Packr()
 
-/** The body of a batch or of its responses. Date and Decimal values are preserved. */
-export function packBatch(batch: BatchCall[] | BatchAnswer[]): Buffer {
+/** The body of a batch, of a part or of the rest of its responses. Date and Decimal values are preserved. */
+export function packBatch(batch: BatchCall[] | BatchPart | BatchAnswer[]): Buffer {
   return packr.pack(batch)
 }
 

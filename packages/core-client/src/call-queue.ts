@@ -10,7 +10,10 @@ import { unresponsive } from './request-failures.ts'
 
 export type QueueLimits = {
   channel: Channel
-  /** Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. */
+  /**
+   * Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. A batch whose calls have answers
+   * in part, because some take longer, makes room for another one.
+   */
   batches: number
   callsPerBatch: number
   /** How long a call may wait for a batch. Short, so that a caller soon learns of an overload. */
@@ -27,6 +30,9 @@ export type Gathering = { calls: number; atMostMs: number }
 /** `exchange`: with the core that the batch was given to last. */
 type Batch = { calls: PendingCall[]; body: Buffer; exchange?: Exchange }
 
+/** How many batches with answers in part make room for others. */
+const partlyAnsweredLimit = 32
+
 /** Calls that may wait for a batch. Further calls fail at once. */
 const waitingLimit = 10_000
 
@@ -36,6 +42,8 @@ export class CallQueue {
   readonly #rotation: CoreRotation
   readonly #waiting = new FairQueue<PendingCall>(waitingLimit)
   readonly #batches = new Set<Batch>()
+  /** Those of them whose calls have answers in part. */
+  readonly #partlyAnswered = new Set<Batch>()
   #isScheduled = false
   /** While calls are gathered. */
   #gathering: NodeJS.Timeout | undefined
@@ -102,23 +110,29 @@ export class CallQueue {
   }
 
   #send(): void {
-    while (this.#waiting.size > 0 && this.#batches.size < this.#limits.batches) {
+    while (this.#waiting.size > 0 && this.#hasRoomForBatch()) {
       if (this.#mustGather()) return
       this.#lastSentMs = performance.now()
       for (const batch of split(this.#waiting.take(this.#limits.callsPerBatch))) {
         this.#batches.add(batch)
         void this.#deliver(batch).finally(() => {
           this.#batches.delete(batch)
+          this.#partlyAnswered.delete(batch)
           this.#send()
         })
       }
     }
   }
 
+  #hasRoomForBatch(): boolean {
+    return this.#batches.size - Math.min(this.#partlyAnswered.size, partlyAnsweredLimit) < this.#limits.batches
+  }
+
   /** Whether too few calls wait, and a batch is in flight whose answers will soon make room for them. */
   #mustGather(): boolean {
     const { gathering } = this.#limits
-    if (!gathering || this.#batches.size === 0 || this.#waiting.size >= gathering.calls) return false
+    if (!gathering || this.#batches.size === this.#partlyAnswered.size || this.#waiting.size >= gathering.calls)
+      return false
     const leftMs = this.#lastSentMs + gathering.atMostMs - performance.now()
     if (leftMs <= 0) return false
     this.#gathering ??= setTimeout(() => {
@@ -138,34 +152,46 @@ export class CallQueue {
       const sentAtMs = performance.now()
       for (const call of batch.calls) call.markSent(sentAtMs)
       try {
-        const answers = await this.#exchange(core, batch)
-        if (answers.every(isUnavailable)) core.startCoolDown()
-        for (const [at, call] of batch.calls.entries()) call.answer(answers[at])
+        if (!(await this.#exchange(core, batch))) core.startCoolDown()
         return
       } catch (error) {
         failure = error as NoAnswerError
-        if (!batch.calls.every(isSettled)) core.startCoolDown()
       }
-      if (failure.sent && batch.calls.some(({ request }) => request.type !== 'query')) break
       removeSettled(batch)
       if (batch.calls.length === 0) return
+      core.startCoolDown()
+      if (failure.sent && batch.calls.some(({ request }) => request.type !== 'query')) break
     }
     failure ??= this.#unresponsive()
     for (const call of batch.calls) call.fail(failure)
   }
 
-  /** Sends a batch to one core, and returns the answers to its calls. */
-  #exchange(core: CoreConnection, batch: Batch): Promise<unknown[]> {
+  /** Sends a batch to one core, which answers its calls. Returns whether that core could do anything: see `isUnavailable`. */
+  async #exchange(core: CoreConnection, batch: Batch): Promise<boolean> {
     const { channel, timeoutMs } = this.#limits
-    const exchange = () => {
-      batch.exchange = core.send(batch.body, channel, timeoutMs)
-      return batch.exchange.answers
+    const { calls, body } = batch
+    let isAvailable = false
+    const onAnswer = (at: number, answer: unknown) => {
+      isAvailable ||= !isUnavailable(answer)
+      calls[at]!.answer(answer)
     }
+    const onPart = () => {
+      this.#partlyAnswered.add(batch)
+      this.#schedule()
+    }
+    const exchange = () => {
+      batch.exchange = core.send({ body, calls: calls.length, onAnswer, onPart }, channel, timeoutMs)
+      return batch.exchange.done
+    }
+    this.#partlyAnswered.delete(batch)
     // None of them is traced: leave out what only spans need.
-    if (!batch.calls.some(each => each.span)) return exchange()
-    const callers = batch.calls.map(each => each.span)
-    const attributes = { ...core.attributes, 'wallet.batch.calls': callers.length }
-    return withSharedSpan('send batch', { kind: SpanKind.CLIENT, callers, attributes }, exchange)
+    if (!calls.some(each => each.span)) await exchange()
+    else {
+      const callers = calls.map(each => each.span)
+      const attributes = { ...core.attributes, 'wallet.batch.calls': calls.length }
+      await withSharedSpan('send batch', { kind: SpanKind.CLIENT, callers, attributes }, exchange)
+    }
+    return isAvailable
   }
 }
 

@@ -412,6 +412,77 @@ test('a core that sends its answers byte by byte keeps no call from another core
   expect(await Promise.all(reads.flat())).toEqual(Array.from({ length: 6 }, () => ({})))
 })
 
+describe('a batch whose calls have answers in part', () => {
+  test('makes room for another one, and its callers wait for nothing else', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const slow: Promise<unknown>[] = []
+    for (let count = 1; count <= 4; count++) {
+      const fast = create(client, 'fast')
+      slow.push(create(client, 'slow'))
+      await until('the batch has arrived', () => core.batches.length === count)
+      core.batches.at(-1)!.replyPart({ calls: [0], answers: [{ data: count }] })
+      expect(await fast).toBe(count)
+    }
+    expect(client.load()).toMatchObject({ waiting: 0, inFlight: 4 })
+    for (const { reply } of core.batches) reply([{ data: 'late' }])
+    expect(await Promise.all(slow)).toEqual(slow.map(() => 'late'))
+    await until('all batches are over', () => client.load().inFlight === 0)
+  })
+
+  test('makes room for 32 others', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const abort = new AbortController()
+    const slow: Promise<unknown>[] = []
+    const add = () => {
+      const fast = balance(client)
+      slow.push(causeOf(balance(client, abort.signal)))
+      return fast
+    }
+    for (let count = 1; count <= 33; count++) {
+      const fast = add()
+      await until('the batch has arrived', () => core.batches.length === count)
+      core.batches.at(-1)!.replyPart({ calls: [0], answers: [{ data: null }] })
+      await fast
+    }
+    const last = add()
+    await until('one more has arrived', () => core.batches.length === 34)
+    const waiting = causeOf(balance(client, abort.signal))
+    await Promise.all([new Promise(setImmediate), new Promise(setImmediate)])
+    expect(client.load()).toMatchObject({ waiting: 1, inFlight: 34 })
+    core.batches.at(-1)!.replyPart({ calls: [0], answers: [{ data: null }] })
+    await last
+    abort.abort()
+    await Promise.all([...slow, waiting])
+  })
+
+  test('fails only the others if its connection is lost, and only these reads go to another core', async () => {
+    const cores = await Promise.all([startCore(), startCore()])
+    const client = connect(...cores.map(({ url }) => url))
+    const reads = ['a', 'b', 'c'].map(name => client.wallets.get.query({ name } as never))
+    const received = () => cores.flatMap(({ batches }) => batches)
+    await until('the batch has arrived', () => received().length === 1)
+    const [first] = received()
+    first!.replyPart({ calls: [1], answers: [{ data: 'b' }] })
+    expect(await reads[1]).toBe('b')
+    first!.socket.destroy()
+    await until('the other core has got it', () => received().length === 2)
+    const second = received().find(each => each !== first)!
+    expect(second.calls.map(({ input }) => input)).toEqual([{ name: 'a' }, { name: 'c' }])
+    second.reply([{ data: 'a' }, { data: 'c' }])
+    expect(await Promise.all(reads)).toEqual(['a', 'b', 'c'])
+
+    const creates = [create(client, 'w'), causeOf(create(client, 'w'))]
+    await until('the batch has arrived', () => received().length === 3)
+    const third = received().find(each => each !== first && each !== second)!
+    third.replyPart({ calls: [0], answers: [{ data: 'done' }] })
+    expect(await creates[0]).toBe('done')
+    third.socket.destroy()
+    expect(await creates[1]).toMatchObject({ name: 'CoreUnreachable', sent: true })
+  })
+})
+
 describe('connections', () => {
   test('are kept, one for commands, one for single reads, and one for the rest', async () => {
     const core = await startCore(() => ({ data: null }))
@@ -432,6 +503,7 @@ describe('connections', () => {
     const lost = await Promise.all([causeOf(create(client, 'w')), causeOf(balance(client))])
     expect(lost).toMatchObject([1, 2].map(() => ({ name: 'CoreUnreachable', sent: true })))
     expect(await Promise.all([create(client, 'w'), balance(client)])).toEqual(['done', 'done'])
+    await until('all batches are over', () => client.load().inFlight === 0)
     expect(client.load()).toEqual({ waiting: 0, inFlight: 0, unhealthyCores: 0 })
   })
 

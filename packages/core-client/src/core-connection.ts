@@ -2,7 +2,7 @@ import { type Attributes, serverAttributes } from '@workspace-wallet/runtime/tra
 import type { AnswerLimits } from './answer-limits.ts'
 import type { CoreLink } from './core-link.ts'
 import type { NoAnswerError } from './errors.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type ExchangeBatch } from './exchange.ts'
 import { openLink } from './open-link.ts'
 import { answeredTooLate, closedAtOnce, closedClient, connectionLost } from './request-failures.ts'
 
@@ -66,9 +66,13 @@ export class CoreConnection {
     this.#coolingDownUntilMs = performance.now() + coolDownMs
   }
 
-  /** Sends a batch. Its `answers` fail with CoreUnreachable or CoreRejected if core returns none. */
-  send(body: Buffer, channel: Channel, timeoutMs: number): Exchange {
-    const exchange = new Exchange(body, Math.ceil(timeoutMs / tickMs), this.#onSettled)
+  /** Sends a batch. `done` fails with CoreUnreachable or CoreRejected if core does not answer all of it. */
+  send(batch: ExchangeBatch, channel: Channel, timeoutMs: number): Exchange {
+    const onAnswer = (at: number, answer: unknown) => {
+      this.#missedTicks = 0
+      batch.onAnswer(at, answer)
+    }
+    const exchange = new Exchange({ ...batch, onAnswer }, Math.ceil(timeoutMs / tickMs), this.#onSettled)
     this.#pending.add(exchange)
     const link = this.#links.get(channel)
     if (link?.isOpen) link.send(exchange)
@@ -77,8 +81,7 @@ export class CoreConnection {
     return exchange
   }
 
-  readonly #onSettled = (exchange: Exchange, isAnswered: boolean): void => {
-    if (isAnswered) this.#missedTicks = 0
+  readonly #onSettled = (exchange: Exchange): void => {
     this.#pending.delete(exchange)
     exchange.link?.forget(exchange)
   }
@@ -169,7 +172,7 @@ export class CoreConnection {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#check?.controller.abort()
-    await Promise.allSettled([...this.#pending].map(({ answers }) => answers))
+    await Promise.allSettled([...this.#pending].map(({ done }) => done))
     for (const { controller } of this.#openings.values()) controller.abort()
     for (const link of this.#allLinks) link.end()
   }

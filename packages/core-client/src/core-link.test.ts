@@ -19,9 +19,9 @@ test('a connection whose server never reads is closed once much waits for it', a
   await once(socket, 'connect')
   const link = new CoreLink(`http://127.0.0.1:${port}`, socket, Buffer.alloc(0), defaultAnswerLimits)
   const send = () => {
-    const exchange = new Exchange(twoMegabytes, 40, () => {})
+    const exchange = new Exchange({ body: twoMegabytes, calls: 1, onAnswer() {} }, 40, () => {})
     link.send(exchange)
-    return exchange.answers
+    return exchange.done
   }
   const first = send()
   first.catch(() => {})
@@ -35,43 +35,88 @@ test('a connection whose server never reads is closed once much waits for it', a
   server.close()
 })
 
+/** A connection to a core that answers the first frame with these. */
+async function openLink(frames: Buffer[]) {
+  const server = createServer(socket => socket.once('data', () => socket.write(Buffer.concat(frames))))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  await once(socket, 'connect')
+  const link = new CoreLink('http://core', socket, Buffer.alloc(0), { bytes: 100_000, values: 100 })
+  onTestFinished(() => {
+    socket.destroy()
+    server.close()
+  })
+  return link
+}
+
+/** Sends a batch. `answers`: by the index of their call. */
+function send(link: CoreLink, calls: number) {
+  const answers: unknown[] = []
+  const onAnswer = (at: number, answer: unknown) => {
+    answers[at] = answer
+  }
+  const exchange = new Exchange({ body: Buffer.of(0x90), calls, onAnswer }, 40, each => each.link?.forget(each))
+  link.send(exchange)
+  return { answers, done: exchange.done }
+}
+
+const answersOf = (data: readonly unknown[]) => data.map(each => ({ data: each }))
+const partFrame = (calls: number[], data: readonly unknown[] = calls) =>
+  packFrame(frameKinds.part, 1, packBatch({ calls, answers: answersOf(data) }))
+const restFrame = (data: readonly unknown[]) => packFrame(frameKinds.answers, 1, packBatch(answersOf(data)))
+
+describe('answers in parts', () => {
+  test('go to their calls, and the rest to the others in order', async () => {
+    const link = await openLink([partFrame([4, 1]), partFrame([0]), restFrame([2, 3])])
+    const { answers, done } = send(link, 5)
+    await done
+    expect(answers).toEqual(answersOf([0, 1, 2, 3, 4]))
+    expect(link.isBusy).toBe(false)
+  })
+
+  test.each([
+    ['a call that the batch does not have', partFrame([3])],
+    ['no whole number', partFrame(['0' as never])],
+    ['no call', partFrame([])],
+    ['all calls', partFrame([0, 1, 2])],
+    ['a call twice', partFrame([1, 1])],
+    ['a call that has its answer', Buffer.concat([partFrame([0]), partFrame([0])])],
+    ['more calls than answers', partFrame([0, 1], [0])],
+    ['no lists', packFrame(frameKinds.part, 1, packBatch({ calls: 1, answers: 2 } as never))],
+    ['nothing', packFrame(frameKinds.part, 1, packBatch(null as never))],
+    ['no MessagePack', packFrame(frameKinds.part, 1, Buffer.of(0xc1))],
+  ])('a part that names %s is not from core: the calls without an answer fail', async (_, frames) => {
+    const link = await openLink([frames, restFrame([1, 2, 3])])
+    await expect(send(link, 3).done).rejects.toThrow('so it is not core')
+  })
+
+  test('too many values in one fail the exchange', async () => {
+    const link = await openLink([partFrame(Array.from({ length: 200 }, (_, at) => at))])
+    await expect(send(link, 300).done).rejects.toThrow('sent more than core does')
+  })
+})
+
 describe('answers with more than core sends', () => {
-  /** A connection to a core that answers the first frame with these. */
-  async function openLink(frames: Buffer[]) {
-    const server = createServer(socket => socket.once('data', () => socket.write(Buffer.concat(frames))))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-    await once(socket, 'connect')
-    const link = new CoreLink('http://core', socket, Buffer.alloc(0), { bytes: 100_000, values: 100 })
-    onTestFinished(() => {
-      socket.destroy()
-      server.close()
-    })
-    return link
-  }
-  const send = (link: CoreLink) => {
-    const exchange = new Exchange(Buffer.of(0x90), 40, () => {})
-    link.send(exchange)
-    return exchange.answers
-  }
   const answers = (count: number) => packBatch(Array.from({ length: count }, () => ({ data: 1 })))
 
   test('too many values fail the exchange, and the connection carries others', async () => {
     const frames = [answers(200), answers(20)].map((body, at) => packFrame(frameKinds.answers, at + 1, body))
     const link = await openLink(frames)
-    const [first, second] = [send(link), send(link)]
-    await expect(first).rejects.toThrow('sent more than core does')
-    expect(await second).toHaveLength(20)
+    const [first, second] = [send(link, 200), send(link, 20)]
+    await expect(first.done).rejects.toThrow('sent more than core does')
+    await second.done
+    expect(second.answers).toHaveLength(20)
     expect(link.isOpen).toBe(true)
   })
 
   test.each([
     ['answers', frameKinds.answers, 100_001],
+    ['a part', frameKinds.part, 100_001],
     ['a rejection', frameKinds.rejection, 65_537],
   ] as const)('%s with too many bytes are not read: the connection is closed', async (_, kind, bytes) => {
     const link = await openLink([packFrame(kind, 1, Buffer.alloc(bytes)).subarray(0, 1_000)])
-    await expect(send(link)).rejects.toThrow('sent more than core does')
+    await expect(send(link, 1).done).rejects.toThrow('sent more than core does')
     expect(link.isClosed).toBe(true)
   })
 })

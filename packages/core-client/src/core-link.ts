@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import { unpackBatch } from '@workspace-wallet/contract'
+import { type BatchPart, unpackBatch } from '@workspace-wallet/contract'
 import { type FrameHead, FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { countInMessagePack, TooManyValues } from '@workspace-wallet/runtime/count-in-message-pack'
 import { type AnswerLimits, maxRejectionBytes, messagePackLimits } from './answer-limits.ts'
-import { CoreRejected, type NoAnswerError } from './errors.ts'
+import { CoreRejected, NoAnswerError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { connectionLost, foreignAnswer, tooLongAnswer } from './request-failures.ts'
 
@@ -67,7 +67,7 @@ export class CoreLink {
     exchange.id = this.#lastId
     exchange.framesBefore = this.frames
     this.#exchanges.set(exchange.id, exchange)
-    this.#socket.write(packFrame(frameKinds.batch, exchange.id, exchange.body))
+    this.#socket.write(packFrame(frameKinds.batch, exchange.id, exchange.batch.body))
   }
 
   /** Forgets an exchange that is settled. Later answers are ignored. */
@@ -107,10 +107,9 @@ export class CoreLink {
   }
 
   #onHead({ kind, id, bytes }: FrameHead): boolean {
-    const isAnswer = kind === frameKinds.answers || kind === frameKinds.rejection
+    const isAnswer = kind === frameKinds.answers || kind === frameKinds.part || kind === frameKinds.rejection
     if (kind === frameKinds.drain) this.end()
-    else if (!isAnswer && kind !== frameKinds.pong)
-      this.destroy(exchange => foreignAnswer(this.#url, undefined, exchange))
+    else if (!isAnswer && kind !== frameKinds.pong) this.destroy(exchange => foreignAnswer(this.#url, exchange))
     else if (bytes > (kind === frameKinds.rejection ? maxRejectionBytes : this.#limits.bytes))
       this.destroy(exchange => tooLongAnswer(this.#url, exchange))
     return isAnswer && this.#exchanges.has(id)
@@ -120,27 +119,38 @@ export class CoreLink {
     const exchange = this.#exchanges.get(id)
     // It was given up while its answers arrived.
     if (!exchange) return
-    const answers = kind === frameKinds.rejection ? this.#rejectionIn(body, exchange) : this.#answersIn(body, exchange)
-    if (Array.isArray(answers)) exchange.succeed(answers)
-    else exchange.fail(answers)
+    if (kind === frameKinds.rejection) exchange.fail(this.#rejectionIn(body, exchange))
+    else this.#takeAnswers(kind === frameKinds.part, body, exchange)
   }
 
   #rejectionIn(body: Buffer, exchange: Exchange): NoAnswerError {
     const status = statusIn(body)
-    if (status === null) return foreignAnswer(this.#url, undefined, exchange)
+    if (status === null) return foreignAnswer(this.#url, exchange)
     return new CoreRejected(this.#url, status, '', exchange.sentAtMs)
   }
 
-  #answersIn(body: Buffer, exchange: Exchange): unknown[] | NoAnswerError {
+  #takeAnswers(isPart: boolean, body: Buffer, exchange: Exchange): void {
+    const answers = this.#decode(body, exchange)
+    if (answers instanceof NoAnswerError) exchange.fail(answers)
+    else if (!isPart && Array.isArray(answers)) exchange.takeRest(answers)
+    else if (!isPart || !isBatchPart(answers) || !exchange.takePart(answers))
+      exchange.fail(foreignAnswer(this.#url, exchange))
+  }
+
+  #decode(body: Buffer, exchange: Exchange): unknown {
     try {
       countInMessagePack(body, messagePackLimits(this.#limits))
-      const answers = unpackBatch(body)
-      if (Array.isArray(answers)) return answers
+      return unpackBatch(body)
     } catch (error) {
-      if (error instanceof TooManyValues) return tooLongAnswer(this.#url, exchange)
+      const failure = error instanceof TooManyValues ? tooLongAnswer : foreignAnswer
+      return failure(this.#url, exchange)
     }
-    return foreignAnswer(this.#url, undefined, exchange)
   }
+}
+
+function isBatchPart(value: unknown): value is { [Key in keyof BatchPart]: unknown[] } {
+  const { calls, answers } = (value ?? {}) as Partial<Record<keyof BatchPart, unknown>>
+  return Array.isArray(calls) && Array.isArray(answers)
 }
 
 /**

@@ -7,10 +7,19 @@ type Link = {
   destroy(failure: (exchange: Exchange) => NoAnswerError): void
 }
 
-/** A batch that was given to one core, until it has answers or an error. It ignores what happens later. */
+/** `onAnswer`: called with core's answer to the call with this index. `onPart`: called after answers to some calls. */
+export type ExchangeBatch = {
+  body: Buffer
+  calls: number
+  onAnswer(at: number, answer: unknown): void
+  onPart?(): void
+}
+
+/** A batch that was given to one core, until all its calls have answers, or it has an error. It ignores what happens later. */
 export class Exchange {
-  readonly body: Buffer
-  readonly answers: Promise<unknown[]>
+  readonly batch: ExchangeBatch
+  /** Resolves when all calls have answers. */
+  readonly done: Promise<void>
   readonly sentAtMs = performance.now()
   /** The connection that it was written to. */
   link: Link | undefined
@@ -21,15 +30,18 @@ export class Exchange {
   /** How many ticks it may still take. */
   ticks: number
   isSettled = false
-  readonly #onSettled: (exchange: Exchange, isAnswered: boolean) => void
-  #resolve!: (answers: unknown[]) => void
+  readonly #onSettled: (exchange: Exchange) => void
+  /** The indexes of the calls without an answer, in order. */
+  readonly #unanswered: Set<number>
+  #resolve!: () => void
   #reject!: (error: NoAnswerError) => void
 
-  constructor(body: Buffer, ticks: number, onSettled: (exchange: Exchange, isAnswered: boolean) => void) {
-    this.body = body
+  constructor(batch: ExchangeBatch, ticks: number, onSettled: (exchange: Exchange) => void) {
+    this.batch = batch
     this.ticks = ticks
     this.#onSettled = onSettled
-    this.answers = new Promise((resolve, reject) => {
+    this.#unanswered = new Set(Array(batch.calls).keys())
+    this.done = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
@@ -40,18 +52,33 @@ export class Exchange {
     return this.link !== undefined
   }
 
-  succeed(answers: unknown[]): void {
-    if (this.#settle(true)) this.#resolve(answers)
+  /** Takes answers to some calls. False if it waits for no answer to one of them, or for none to the rest. */
+  takePart({ calls, answers }: { calls: readonly unknown[]; answers: readonly unknown[] }): boolean {
+    if (calls.length !== answers.length || calls.length === 0 || calls.length >= this.#unanswered.size) return false
+    for (const [at, call] of calls.entries()) {
+      if (!this.#unanswered.delete(call as number)) return false
+      this.batch.onAnswer(call as number, answers[at])
+    }
+    this.batch.onPart?.()
+    return true
+  }
+
+  /** Takes the answers to all other calls, in the order of these. */
+  takeRest(answers: readonly unknown[]): void {
+    if (!this.#settle()) return
+    let at = 0
+    for (const call of this.#unanswered) this.batch.onAnswer(call, answers[at++])
+    this.#resolve()
   }
 
   fail(error: NoAnswerError): void {
-    if (this.#settle(false)) this.#reject(error)
+    if (this.#settle()) this.#reject(error)
   }
 
-  #settle(isAnswered: boolean): boolean {
+  #settle(): boolean {
     if (this.isSettled) return false
     this.isSettled = true
-    this.#onSettled(this, isAnswered)
+    this.#onSettled(this)
     return true
   }
 }

@@ -47,13 +47,13 @@ export function openLink(
       if (response.headers.upgrade === batchProtocol)
         return resolve(new CoreLink(url, socket.setNoDelay(), head, answers))
       socket.destroy()
-      reject(foreignAnswer(url, response.headers['content-type'], attempt))
+      reject(foreignAnswer(url, attempt, response.headers['content-type']))
     })
     request.on('response', async response => {
       const { statusCode = 0, headers } = response
       const text = await textOf(response)
       request.destroy()
-      if (statusCode < 300) reject(foreignAnswer(url, headers['content-type'], attempt))
+      if (statusCode < 300) reject(foreignAnswer(url, attempt, headers['content-type']))
       else reject(new CoreRejected(url, statusCode, text, attempt.sentAtMs, attempt.sent))
     })
     request.end()

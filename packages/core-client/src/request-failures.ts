@@ -47,11 +47,7 @@ export function tooLongAnswer(url: string, { sent, sentAtMs }: Attempt): CoreUnr
 }
 
 /** The error for a response with a success status that is not from core, such as an HTML page. */
-export function foreignAnswer(
-  url: string,
-  type: string | null | undefined,
-  { sent, sentAtMs }: Attempt,
-): CoreUnreachable {
+export function foreignAnswer(url: string, { sent, sentAtMs }: Attempt, type?: string | null): CoreUnreachable {
   const [mediaType] = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(type ?? '') ?? []
   const answer = mediaType ? `a response of the type ${mediaType}` : 'something else'
   return new CoreUnreachable(`${url} returned ${answer}, so it is not core: ${useUrlOfCore}`, sent, sentAtMs)

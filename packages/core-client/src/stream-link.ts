@@ -53,7 +53,7 @@ async function fetchFrom(core: CoreConnection, path: string, init: RequestInit):
   })
   if (!response.ok) throw new CoreRejected(core.url, response.status, await response.text(), sentAtMs)
   const type = response.headers.get('content-type')
-  if (!type?.startsWith('application/json')) throw foreignAnswer(core.url, type, { sent: true, sentAtMs })
+  if (!type?.startsWith('application/json')) throw foreignAnswer(core.url, { sent: true, sentAtMs }, type)
   const body = response.body && reportLoss(response.body, core.url, init.signal ?? undefined)
   return new Response(body, { status: response.status, headers: response.headers })
 }

@@ -7,10 +7,11 @@ const headBytes = 9
 const firstBytes = 4096
 
 /**
- * `batch`: calls, from a client. `answers`: the responses to a batch. `rejection`: the reason that a batch was not begun.
- * `ping`, answered by `pong`: whether the other side still answers. `drain`: core answers what it received, and wants no more.
+ * `batch`: calls, from a client. `part`: the responses to some calls of a batch, while others take longer. `answers`: the responses to
+ * the rest, or to all. `rejection`: the reason that a batch was not begun. `ping`, answered by `pong`: whether the other side still
+ * answers. `drain`: core answers what it received, and wants no more.
  */
-export const frameKinds = { batch: 1, answers: 2, rejection: 3, ping: 4, pong: 5, drain: 6 } as const
+export const frameKinds = { batch: 1, answers: 2, rejection: 3, ping: 4, pong: 5, drain: 6, part: 7 } as const
 export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds]
 
 /** `bytes`: of the body. */

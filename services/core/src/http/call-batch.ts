@@ -5,9 +5,37 @@ import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import { isStream } from '../trpc/procedures.ts'
 
-/** Answers a batch of calls independently: a failed call does not affect the others. @throws TRPCError BAD_REQUEST */
-export async function answerBatch(router: AnyTRPCRouter, ctx: Context, body: Buffer): Promise<Buffer> {
-  return packBatch(await Promise.all(parseBatch(body).map(call => answerCall(router, ctx, call))))
+/**
+ * Answers a batch of calls independently: a failed call does not affect the others, and one that takes long does not delay them.
+ *
+ * @param onPart called with the answers to some calls while others take longer
+ * @returns the answers to the rest
+ * @throws TRPCError BAD_REQUEST
+ */
+export async function answerBatch(
+  router: AnyTRPCRouter,
+  ctx: Context,
+  body: Buffer,
+  onPart: (part: Buffer) => void,
+): Promise<Buffer> {
+  const calls = parseBatch(body)
+  const ready = new Map<number, BatchAnswer>()
+  let inProgress = calls.length
+  const sendPart = () => {
+    if (inProgress === 0) return
+    onPart(packBatch({ calls: [...ready.keys()], answers: [...ready.values()] }))
+    ready.clear()
+  }
+  const finish = async (call: BatchCall, at: number) => {
+    const answer = await answerCall(router, ctx, call)
+    // After this turn of the event loop, so that calls that were posted together are answered together.
+    if (ready.size === 0 && inProgress > 1) setImmediate(sendPart)
+    ready.set(at, answer)
+    inProgress--
+  }
+  await Promise.all(calls.map(finish))
+  const rest = [...ready].toSorted(([a], [b]) => a - b)
+  return packBatch(rest.map(([, answer]) => answer))
 }
 
 async function answerCall(router: AnyTRPCRouter, context: Context, given: BatchCall): Promise<BatchAnswer> {

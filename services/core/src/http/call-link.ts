@@ -22,8 +22,8 @@ const endTicks = 15
 type LinkOptions = {
   token: CallerToken
   bodies: CallBodies
-  /** Answers a batch. What it throws rejects the batch. */
-  answer: (body: Buffer) => Promise<Buffer>
+  /** Answers a batch: some calls by `onPart`, and the rest. What it throws rejects the batch. */
+  answer: (body: Buffer, onPart: (part: Buffer) => void) => Promise<Buffer>
   /** The rejection that a client gets. */
   rejectionOf: (cause: unknown) => Buffer
 }
@@ -130,7 +130,8 @@ export class CallLink {
       await bodies.admit(share, token, bytes, this)
       // Nobody waits for what was not begun.
       if (this.#socket.destroyed) return
-      this.#send(packFrame(frameKinds.answers, id, await answer(bytes)))
+      const rest = await answer(bytes, part => this.#send(packFrame(frameKinds.part, id, part)))
+      this.#send(packFrame(frameKinds.answers, id, rest))
     } catch (cause) {
       this.#reject(id, cause)
     } finally {

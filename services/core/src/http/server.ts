@@ -154,7 +154,8 @@ export function createCoreServer(
       token,
       bodies,
       // Meanwhile, an operator may have been disabled or got another token.
-      answer: async body => answerBatch(router, token.isOperator ? await contextOf(request) : context, body),
+      answer: async (body, onPart) =>
+        answerBatch(router, token.isOperator ? await contextOf(request) : context, body, onPart),
       rejectionOf: cause => Buffer.from(JSON.stringify(rejectionOf(cause))),
     })
     links.add(link)

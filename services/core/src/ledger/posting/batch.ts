@@ -94,7 +94,7 @@ const maxAttempts = 5
  * ## HALTED
  *
  * `Halts` stops all postings to one ledger until an operator reopens it, in a transaction of its own after those of the batch. It
- * changes no result. Only the requests of this workspace wait for it (`after`).
+ * changes no result. Only the requests of this workspace wait for it (`after`), for a short time.
  *
  * ## COMMIT UNKNOWN
  *

@@ -1,5 +1,5 @@
 import { DomainError } from '@workspace-wallet/contract'
-import { FairQueue, hashText, type QueueItem } from '@workspace-wallet/runtime'
+import { FairQueue, hashText, type QueueItem, waitAtMost } from '@workspace-wallet/runtime'
 import { activeSpan, type Span, withSharedSpan } from '@workspace-wallet/runtime/tracing'
 import { apiKeyOf, coreActor } from '../../audit/actors.ts'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
@@ -23,6 +23,8 @@ export type ShardOptions = {
 
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
 const batchLimit = 256
+/** How long a refused request waits until its workspace is halted. It may be one of few batches that a client has in flight. */
+const haltWaitMs = 500
 /** How often a shard rejects waiting requests whose deadline has passed, even while its batch is stuck. */
 const sweepMs = 500
 
@@ -134,7 +136,7 @@ class Shard {
       for (const [at, { resolve, reject }] of batch.entries()) {
         const result = results[at]!
         if (result.kind !== 'refused') resolve(result.made)
-        else if (result.after) void result.after.then(() => reject(result.error))
+        else if (result.after) void waitAtMost(haltWaitMs, result.after).then(() => reject(result.error))
         else reject(result.error)
       }
     } catch (error) {
