@@ -1,14 +1,15 @@
 import { DomainError } from '@workspace-wallet/contract'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
+import { until } from '../../../../../test/setup/until.ts'
 import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
 import { Shards } from './shards.ts'
 
-/** One shard, whose batches stay in flight until the test finishes them. */
-function heldShard(queueLimit = 100) {
+/** One shard or two, whose batches stay in flight until the test finishes them. */
+function heldShard(queueLimit = 100, count = 1) {
   const batches: { names: string[]; finish: () => void }[] = []
   const shards = new Shards({
-    shards: 1,
+    shards: count,
     queueLimit,
     workspaces: { has: () => true, require: async () => {} },
     postBatch: requests =>
@@ -50,6 +51,78 @@ test('postings that arrive while a batch is in flight form the next one, in whic
   await Promise.all(greedy)
   await shards.close()
   expect(shards.depth).toEqual({ waiting: 0, posting: 0 })
+})
+
+describe('two shards', () => {
+  /** Workspaces of different shards. */
+  const [first, second] = ['a', 'b']
+
+  test('post few waiting requests in one batch, and later ones when it has its result', async () => {
+    const { shards, batches } = heldShard(1_000, 2)
+    const posted = [shards.post(posting(first, '1')), shards.post(posting(second, '2'))]
+    await settled()
+    expect(batches.map(({ names }) => names)).toEqual([['1', '2']])
+    posted.push(shards.post(posting(second, '3')), shards.post(posting(first, '4')))
+    await settled()
+    expect(batches).toHaveLength(1)
+    batches[0]!.finish()
+    await settled()
+    expect(batches[1]!.names.toSorted()).toEqual(['3', '4'])
+    batches[1]!.finish()
+    await Promise.all(posted)
+    await shards.close()
+  })
+
+  test('post many waiting requests in a batch each, and never two batches of one shard at a time', async () => {
+    const { shards, batches } = heldShard(1_000, 2)
+    const posted = Array.from({ length: 64 }, (_, at) =>
+      shards.post(posting(at % 2 === 0 ? first : second, `${at % 2}`)),
+    )
+    await settled()
+    const ofOne = (name: string) => Array.from({ length: 32 }, () => name)
+    expect(batches.map(({ names }) => names)).toEqual([ofOne('0'), ofOne('1')])
+    posted.push(...Array.from({ length: 64 }, () => shards.post(posting(first, 'next'))))
+    await settled()
+    expect(batches).toHaveLength(2)
+    batches[1]!.finish()
+    await settled()
+    expect(batches).toHaveLength(2)
+    batches[0]!.finish()
+    await settled()
+    expect(batches[2]!.names).toHaveLength(64)
+    batches[2]!.finish()
+    await Promise.all(posted)
+    expect(shards.depth).toEqual({ waiting: 0, posting: 0 })
+  })
+
+  test('a batch that is stuck delays the other shard for a short time only', async () => {
+    const { shards, batches } = heldShard(1_000, 2)
+    const stuck = shards.post(posting(first, 'stuck'))
+    await settled()
+    const other = shards.post(posting(second, 'other'))
+    await until('the other shard posts', () => batches.length === 2)
+    expect(batches[1]!.names).toEqual(['other'])
+    batches[1]!.finish()
+    await other
+    batches[0]!.finish()
+    await stuck
+  })
+
+  test('are closed when everything has its result, and accept nothing more', async () => {
+    const { shards, batches } = heldShard(1_000, 2)
+    const posted = shards.post(posting(first, '1'))
+    let isClosed = false
+    const closed = shards.close().then(() => {
+      isClosed = true
+    })
+    await expect(shards.post(posting(second, '2'))).rejects.toMatchObject({ code: 'S002' })
+    await settled()
+    expect(isClosed).toBe(false)
+    batches[0]!.finish()
+    await posted
+    await closed
+    await shards.close()
+  })
 })
 
 test('one workspace fills at most half of a queue', async () => {

@@ -23,25 +23,47 @@ export type ShardOptions = {
 
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
 const batchLimit = 256
+/** From this many waiting commands on, shards post separately: below it, the fixed cost of a second batch exceeds its use. */
+const separateFrom = 64
+/** How long the few requests of a shard wait for the batch of another one. */
+const gatherMs = 25
 /** How long a refused request waits until its workspace is halted. It may be one of few batches that a client has in flight. */
 const haltWaitMs = 500
-/** How often a shard rejects waiting requests whose deadline has passed, even while its batch is stuck. */
+/** How often waiting requests whose deadline has passed are rejected, even while a batch is stuck. */
 const sweepMs = 500
 
+type Shard = {
+  readonly queue: FairQueue<WaitingRequest>
+  /** Whether it has requests in a batch in flight. */
+  isPosting: boolean
+}
+
 /**
- * Group commit. Each workspace belongs to one shard, by hash. A shard has one batch in flight; requests that arrive
- * meanwhile form the next batch, and an idle shard starts immediately, so no timer delays a request. The workspaces of a
- * shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others. All that one service
- * token posts fills at most half of it as well, in however many workspaces: the others are for API keys.
+ * Group commit. Each workspace belongs to one shard, by hash. A shard has requests in one batch at a time; those that arrive
+ * meanwhile form the next one. While few requests wait, one batch takes those of all shards, and requests that arrive while it is in
+ * flight wait for it, but not long. Without a batch in flight, no timer delays a request.
+ *
+ * The workspaces of a shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others. All
+ * that one service token posts fills at most half of it as well, in however many workspaces: the others are for API keys.
  */
 export class Shards {
-  readonly #shards: Shard[]
+  readonly #shards: readonly Shard[]
+  readonly #postBatch: ShardOptions['postBatch']
   readonly #workspaces: ShardOptions['workspaces']
-  #closed = false
+  /** Commands in batches in flight. */
+  #posting = 0
+  #lastStartMs = 0
+  #isScheduled = false
+  /** While requests wait for a batch in flight. */
+  #gathering: NodeJS.Timeout | undefined
+  #sweeper: NodeJS.Timeout | undefined
+  #isClosed = false
+  readonly #idle = Promise.withResolvers<void>()
 
   constructor({ shards, queueLimit, postBatch, workspaces }: ShardOptions) {
+    this.#shards = Array.from({ length: shards }, () => ({ queue: new FairQueue(queueLimit), isPosting: false }))
+    this.#postBatch = postBatch
     this.#workspaces = workspaces
-    this.#shards = Array.from({ length: shards }, () => new Shard(queueLimit, postBatch))
   }
 
   /**
@@ -53,44 +75,24 @@ export class Shards {
   async post<const Given extends readonly Command[]>(request: LedgerRequest<Given>): Promise<MadeBy<Given>> {
     const { workspaceId } = request
     if (!this.#workspaces.has(workspaceId)) await this.#workspaces.require(workspaceId)
-    if (this.#closed) throw unavailable()
-    const made = this.#shards[hashText(workspaceId) % this.#shards.length]!.add(request)
+    if (this.#isClosed) throw unavailable()
     // One record for each command, in order, of the kind that `decide` makes. The queue holds requests of all kinds.
-    return made as Promise<MadeBy<Given>>
+    return this.#add(request) as Promise<MadeBy<Given>>
   }
 
   /** How many commands wait, and how many are in batches in flight. */
   get depth(): { waiting: number; posting: number } {
-    return {
-      waiting: this.#shards.reduce((sum, shard) => sum + shard.waiting, 0),
-      posting: this.#shards.reduce((sum, shard) => sum + shard.posting, 0),
-    }
+    return { waiting: weightOf(this.#shards), posting: this.#posting }
   }
 
   /** Accepts no more requests. Resolves when every accepted request has a result. */
-  async close(): Promise<void> {
-    this.#closed = true
-    await Promise.all(this.#shards.map(shard => shard.idle()))
-  }
-}
-
-class Shard {
-  readonly #postBatch: ShardOptions['postBatch']
-  readonly #queue: FairQueue<WaitingRequest>
-  #run: Promise<void> | undefined
-  #sweeper: NodeJS.Timeout | undefined
-  posting = 0
-
-  constructor(queueLimit: number, postBatch: ShardOptions['postBatch']) {
-    this.#queue = new FairQueue(queueLimit)
-    this.#postBatch = postBatch
+  close(): Promise<void> {
+    this.#isClosed = true
+    this.#startBatches()
+    return this.#idle.promise
   }
 
-  get waiting(): number {
-    return this.#queue.size
-  }
-
-  add(request: LedgerRequest): Promise<Made[]> {
+  #add(request: LedgerRequest): Promise<Made[]> {
     const { promise, resolve, reject } = Promise.withResolvers<Made[]>()
     const { workspaceId, deadlineMs, commands } = request
     const expire = () => reject(unavailable())
@@ -99,32 +101,61 @@ class Shard {
     const sender = senderOf(commands[0]!)
     // A token has turns of its own, so that it takes nothing from the API keys of the workspace.
     const key = sender === null ? workspaceId : `${workspaceId} ${sender}`
-    if (!this.#queue.add(key, { request, span, weight, sender, deadlineMs, resolve, reject, expire })) {
-      expire()
-      return promise
-    }
-    this.#run ??= this.#work()
-    // The batch in flight may take longer than the deadlines of the requests behind it.
-    this.#sweeper ??= setInterval(() => this.#queue.sweep(), sweepMs)
+    const { queue } = this.#shards[hashText(workspaceId) % this.#shards.length]!
+    if (queue.add(key, { request, span, weight, sender, deadlineMs, resolve, reject, expire })) this.#schedule()
+    else expire()
     return promise
   }
 
-  async idle(): Promise<void> {
-    await this.#run
+  /** Starts after this turn of the event loop, so that requests that arrive in one turn share a batch. */
+  #schedule(): void {
+    // A batch in flight may take longer than the deadlines of the requests behind it.
+    this.#sweeper ??= setInterval(() => {
+      for (const { queue } of this.#shards) queue.sweep()
+    }, sweepMs)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#startBatches()
+    })
   }
 
-  async #work(): Promise<void> {
-    // Postings that arrive in the same turn of the event loop join the first batch.
-    await new Promise(setImmediate)
-    while (this.waiting > 0) {
-      const batch = this.#queue.take(batchLimit)
-      this.posting = batch.reduce((sum, { weight }) => sum + weight, 0)
-      if (batch.length > 0) await this.#settle(batch)
-      this.posting = 0
-    }
-    this.#run = undefined
+  /** Starts a batch for the waiting requests of all shards, or for those of each, unless they have to wait. */
+  #startBatches(): void {
+    const ready = this.#shards.filter(({ queue, isPosting }) => queue.size > 0 && !isPosting)
+    if (ready.length > 0 && weightOf(this.#shards) >= separateFrom) for (const shard of ready) void this.#post([shard])
+    else if (ready.length > 0 && !this.#mustGather()) void this.#post(ready)
+    if (this.#posting > 0 || weightOf(this.#shards) > 0) return
     clearInterval(this.#sweeper)
     this.#sweeper = undefined
+    if (this.#isClosed) this.#idle.resolve()
+  }
+
+  /** Whether a batch is in flight that will soon have a result. */
+  #mustGather(): boolean {
+    const leftMs = this.#lastStartMs + gatherMs - performance.now()
+    if (this.#posting === 0 || leftMs <= 0) return false
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#startBatches()
+    }, leftMs)
+    return true
+  }
+
+  /** Posts one batch of waiting requests of these shards. */
+  async #post(shards: readonly Shard[]): Promise<void> {
+    const batch = shards.flatMap(({ queue }) => queue.take(batchLimit))
+    const weight = batch.reduce((sum, each) => sum + each.weight, 0)
+    // All of them had expired.
+    if (weight === 0) return
+    this.#lastStartMs = performance.now()
+    this.#posting += weight
+    for (const shard of shards) shard.isPosting = true
+    await this.#settle(batch)
+    for (const shard of shards) shard.isPosting = false
+    this.#posting -= weight
+    this.#startBatches()
   }
 
   /** Posts a batch, and gives each of its requests its result. */
@@ -143,6 +174,11 @@ class Shard {
       for (const { reject } of batch) reject(error)
     }
   }
+}
+
+/** How many commands wait in these shards. */
+function weightOf(shards: readonly Shard[]): number {
+  return shards.reduce((sum, { queue }) => sum + queue.size, 0)
 }
 
 /** The service token or operator; null for API keys and for core itself. */
