@@ -95,6 +95,21 @@ describe('answers in parts', () => {
     const link = await openLink([partFrame(Array.from({ length: 200 }, (_, at) => at))])
     await expect(send(link, 300).done).rejects.toThrow('sent more than core does')
   })
+
+  test('too many values in all of them fail the exchange', async () => {
+    const link = await openLink(Array.from({ length: 20 }, (_, at) => partFrame([at])))
+    const { answers, done } = send(link, 300)
+    await expect(done).rejects.toThrow('sent more than core does')
+    expect(answers.length).toBeGreaterThan(5)
+  })
+
+  test('too many bytes in all of them are not read: the connection is closed', async () => {
+    const link = await openLink([0, 1, 2].map(at => partFrame([at], ['x'.repeat(40_000)])))
+    const { answers, done } = send(link, 300)
+    await expect(done).rejects.toThrow('sent more than core does')
+    expect(answers).toHaveLength(2)
+    expect(link.isClosed).toBe(true)
+  })
 })
 
 describe('answers with more than core sends', () => {

@@ -66,6 +66,7 @@ export class CoreLink {
     exchange.link = this
     exchange.id = this.#lastId
     exchange.framesBefore = this.frames
+    exchange.left = { ...this.#limits }
     this.#exchanges.set(exchange.id, exchange)
     this.#socket.write(packFrame(frameKinds.batch, exchange.id, exchange.batch.body))
   }
@@ -108,9 +109,10 @@ export class CoreLink {
 
   #onHead({ kind, id, bytes }: FrameHead): boolean {
     const isAnswer = kind === frameKinds.answers || kind === frameKinds.part || kind === frameKinds.rejection
+    const left = this.#exchanges.get(id)?.left ?? this.#limits
     if (kind === frameKinds.drain) this.end()
     else if (!isAnswer && kind !== frameKinds.pong) this.destroy(exchange => foreignAnswer(this.#url, exchange))
-    else if (bytes > (kind === frameKinds.rejection ? maxRejectionBytes : this.#limits.bytes))
+    else if (bytes > (kind === frameKinds.rejection ? maxRejectionBytes : left.bytes))
       this.destroy(exchange => tooLongAnswer(this.#url, exchange))
     return isAnswer && this.#exchanges.has(id)
   }
@@ -139,7 +141,8 @@ export class CoreLink {
 
   #decode(body: Buffer, exchange: Exchange): unknown {
     try {
-      countInMessagePack(body, messagePackLimits(this.#limits))
+      exchange.left.bytes -= body.length
+      exchange.left.values -= countInMessagePack(body, messagePackLimits(exchange.left))
       return unpackBatch(body)
     } catch (error) {
       const failure = error instanceof TooManyValues ? tooLongAnswer : foreignAnswer

@@ -1,3 +1,4 @@
+import type { AnswerLimits } from './answer-limits.ts'
 import type { NoAnswerError } from './errors.ts'
 
 /** What is needed of the connection that an exchange was written to. */
@@ -27,6 +28,8 @@ export class Exchange {
   id = 0
   /** How many frames had arrived on that connection before. */
   framesBefore = 0
+  /** What its answers may still have, if they come in parts. */
+  left: AnswerLimits = { bytes: 0, values: 0 }
   /** How many ticks it may still take. */
   ticks: number
   isSettled = false

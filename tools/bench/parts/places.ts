@@ -1,7 +1,9 @@
 /**
  * What a transfer costs if the workspaces are spread over several places: core's posting, run in this process, with 1, 2, 4 and 8
  * databases of one server, each of which gets as many transfers. One machine has no more transfers per second with more places; what
- * shows that more machines would is the CPU time of a transfer, which must not grow with their number.
+ * shows that more machines would is the CPU time of a transfer, which must not grow with their number. All places are open, but they
+ * get their transfers in turn: on machines of their own, they would not compete for the caches of one. Beside it, what a transfer costs
+ * if they do: all places at once.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
@@ -33,8 +35,8 @@ const idleMs = 2_000
 /** The databases are copies of one, so each has the same workspace: this part calls the ledgers of the places directly. */
 type Places = { urls: string[]; signer: Signer }
 
-/** CPU time of a transfer in core and in PostgreSQL, in microseconds. */
-type Sample = { core: number; postgres: number }
+/** CPU time of a transfer in core and in PostgreSQL, in microseconds: if the places get their transfers in turn, and all at once. */
+type Sample = Record<'inTurn' | 'atOnce', { core: number; postgres: number }>
 
 export async function measurePlaces(testbed: Testbed, settings: Settings): Promise<Findings> {
   if (readCpuTimes({ postgres: testbed.postgres.pid }) === null)
@@ -43,17 +45,22 @@ export async function measurePlaces(testbed: Testbed, settings: Settings): Promi
   await checkpoint(testbed)
   const runs = counts.map(count => [`${count}`, () => measure(testbed, places, count, settings)] as const)
   const samples = await inRounds(Object.fromEntries(runs), settings.rounds, say)
-  const totals = counts.map(count => samples[count]!.map(({ core, postgres }) => core + postgres))
-  const rows = counts.map((count, index) => [
+  const ratiosTo1 = (count: number, order: keyof Sample) => {
+    const [several, one] = [count, 1].map(each => samples[each]!.map(run => run[order].core + run[order].postgres))
+    return ratiosOf(several!, one!)
+  }
+  const rows = counts.map(count => [
     String(count),
-    textOfSpread(spreadOf(samples[count]!.map(({ core }) => core))),
-    textOfSpread(spreadOf(samples[count]!.map(({ postgres }) => postgres))),
-    textOfSpread(spreadOf(ratiosOf(totals[index]!, totals[0]!))),
+    textOfSpread(spreadOf(samples[count]!.map(({ inTurn }) => inTurn.core))),
+    textOfSpread(spreadOf(samples[count]!.map(({ inTurn }) => inTurn.postgres))),
+    textOfSpread(spreadOf(ratiosTo1(count, 'inTurn'))),
+    textOfSpread(spreadOf(ratiosTo1(count, 'atOnce'))),
   ])
+  const headers = ['places', 'CPU µs of core per transfer', 'of PostgreSQL', 'both, over one place', 'the same, all at once']
   return {
-    ratios: { cpu_8_places_vs_1: ratiosOf(totals.at(-1)!, totals[0]!) },
+    ratios: { cpu_8_places_vs_1: ratiosTo1(counts.at(-1)!, 'inTurn') },
     figures: { places: samples },
-    tables: [table(['places', 'CPU µs of core per transfer', 'of PostgreSQL', 'both, over one place'], rows)],
+    tables: [table(headers, rows)],
   }
 }
 
@@ -81,14 +88,24 @@ async function measure(
 ): Promise<Sample> {
   const core = await openCore(configOf(testbed, urls.slice(0, count)), createLog('bench', 'warn').log, never.signal)
   const { all } = core.places
-  const postAll = (batches: number) => Promise.all(all.map(place => postBatches(place, signer, batches)))
-  await postAll(postingBatches)
+  const atOnce = async (batches: number) => {
+    await Promise.all(all.map(place => postBatches(place, signer, batches)))
+  }
+  const inTurn = async (batches: number) => {
+    for (const place of all) await postBatches(place, signer, batches)
+  }
+  await atOnce(postingBatches)
   const idle = await used(testbed, () => setTimeout(idleMs))
-  const posting = await used(testbed, () => postAll(postingBatches * batchesFactor))
+  const batches = postingBatches * batchesFactor
+  async function costOf(post: (batches: number) => Promise<void>) {
+    const posting = await used(testbed, () => post(batches))
+    const cost = (name: 'core' | 'postgres') =>
+      (posting[name] - (idle[name] * posting.ms) / idle.ms) / (count * batches * batchSize)
+    return { core: cost('core'), postgres: cost('postgres') }
+  }
+  const sample = { inTurn: await costOf(inTurn), atOnce: await costOf(atOnce) }
   await core.close()
-  const transfers = count * postingBatches * batchesFactor * batchSize
-  const cost = (name: 'core' | 'postgres') => (posting[name] - (idle[name] * posting.ms) / idle.ms) / transfers
-  return { core: cost('core'), postgres: cost('postgres') }
+  return sample
 }
 
 const never = new AbortController()
