@@ -3,7 +3,10 @@ import { batchByteLimit } from '@workspace-wallet/contract'
 import { countInMessagePack, TooManyValues } from '@workspace-wallet/runtime/count-in-message-pack'
 import type { Role } from '../trpc/service-token.ts'
 
-/** `elements`: values in a body, keys included. Decoding one takes up to a hundred bytes, validating it some microseconds. */
+/**
+ * `elements`: values in a body, keys included. Decoding one takes about a hundred bytes, at most twice as many; validating it takes some
+ * microseconds.
+ */
 export type BodyLimits = { bytes: number; elements: number }
 
 /**

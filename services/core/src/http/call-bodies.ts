@@ -8,7 +8,7 @@ import { countInJson } from './count-in-json.ts'
 
 /** How long a caller may take to send a body. */
 const deadlineMs = 10_000
-/** What a decoded value takes in memory. */
+/** What a decoded value takes in memory on average. */
 const elementBytes = 100
 /** What a batch takes besides, while it is in progress. */
 const batchBytes = 1024
