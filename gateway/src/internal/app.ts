@@ -21,18 +21,15 @@ export type InternalOptions = {
 /** How long an event stream may be silent. */
 const proxyTimeoutMs = 60_000
 /**
- * Headers that are not passed on. Some are about the connection of the caller only (section 7.6.1 of RFC 9110): Node throws at a
- * `Trailer` without chunks, where nobody can catch it. The gateway itself has answered `Expect`. Callers cannot set the others.
+ * Headers that are about one connection only (section 7.6.1 of RFC 9110), and are not passed on. Node throws at a `Trailer` without
+ * chunks, where nobody can catch it.
  */
+const connectionHeaders = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade']
+/** Headers of callers that are not passed on either. The gateway itself has answered `Expect`. Callers cannot set the others. */
 const ownHeaders = [
-  'connection',
+  ...connectionHeaders,
   'expect',
-  'keep-alive',
   'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'upgrade',
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
@@ -91,6 +88,12 @@ function coreProxy(cores: CoreUrls, sampled: SampledLog) {
     proxyTimeout: proxyTimeoutMs,
     xfwd: false,
     on: {
+      // Node throws at such a status too.
+      proxyRes(answer) {
+        for (const name of connectionHeaders) delete answer.headers[name]
+        answer.statusMessage = ''
+        if (answer.statusCode! < 200 || answer.statusCode! > 999) answer.statusCode = 502
+      },
       error(error, request, response, target) {
         const wasSent = noteNoAnswer(cores, sampled, String(target), error)
         if (response instanceof Socket || response.headersSent) {

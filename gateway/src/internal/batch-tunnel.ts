@@ -1,8 +1,8 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import type { Socket } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
 import { acceptUpgrade, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
+import { firstText } from '@workspace-wallet/runtime/first-text'
 import { type CoreUrls, noteNoAnswer } from './core-urls.ts'
 
 /** How long a core may take to open a connection for batches. */
@@ -18,7 +18,6 @@ export function tunnelBatches(
   const url = cores.next()
   const request = requestHttp(new URL(batchPath, url), {
     agent: false,
-    timeout: openMs,
     headers: {
       ...(headers.authorization !== undefined && { authorization: headers.authorization }),
       connection: 'Upgrade',
@@ -26,9 +25,12 @@ export function tunnelBatches(
       'x-forwarded-for': remoteAddress,
     },
   })
+  // Whatever arrives meanwhile.
+  const timer = setTimeout(() => request.destroy(), openMs)
   caller.once('close', () => request.destroy())
-  request.on('timeout', () => request.destroy())
+  request.once('close', () => clearTimeout(timer))
   request.on('upgrade', (_response, core: Socket, coreHead) => {
+    clearTimeout(timer)
     core.on('error', () => core.destroy()).setTimeout(0)
     acceptUpgrade(caller, batchProtocol)
     caller.write(coreHead)
@@ -37,7 +39,7 @@ export function tunnelBatches(
     connect(core, caller)
   })
   request.on('response', async response => {
-    refuseUpgrade(caller, response.statusCode ?? 502, await text(response).catch(() => ''))
+    refuseUpgrade(caller, response.statusCode ?? 502, await firstText(response))
   })
   request.on('error', error => {
     if (caller.destroyed) return

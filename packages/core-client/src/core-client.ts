@@ -41,7 +41,7 @@ export function createCoreClient({ url, token, answers = defaultAnswerLimits }: 
     links: [
       splitLink({
         condition: ({ path }) => Object.hasOwn(streams, path),
-        true: streamLink({ cores: batches.cores, token }),
+        true: streamLink({ cores: batches.cores, token, answers }),
         false: batchLink({ client: batches }),
       }),
     ],

@@ -76,13 +76,13 @@ export class CoreLink {
     this.#exchanges.delete(id)
     if (this.isBusy) return
     this.#socket.unref()
-    if (!this.isOpen) this.#socket.end()
+    if (!this.isOpen) this.#socket.destroySoon()
   }
 
   /** Takes no further exchanges, and ends the connection when all have answers. */
   end(): void {
     this.isOpen = false
-    if (!this.isBusy) this.#socket.end()
+    if (!this.isBusy) this.#socket.destroySoon()
   }
 
   /** Closes the connection. @param failure the error of each exchange without answers */
@@ -96,7 +96,9 @@ export class CoreLink {
   /** Call it every `tickMs`. */
   tick(): void {
     this.silentTicks++
-    if (this.#socket.writableLength > maxUnsentBytes) this.destroy(exchange => connectionLost(this.#url, exchange))
+    // A server that does not read, or never ends its side, must not keep connections.
+    if (!this.isOpen && !this.isBusy) this.#socket.destroy()
+    else if (this.#socket.writableLength > maxUnsentBytes) this.destroy(exchange => connectionLost(this.#url, exchange))
     else if (this.silentTicks === (this.isBusy ? busyPingTicks : idlePingTicks))
       this.#socket.write(packFrame(frameKinds.ping))
     else if (this.silentTicks >= lostTicks && !this.isBusy) this.#socket.destroy()

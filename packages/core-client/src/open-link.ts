@@ -1,7 +1,8 @@
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
+import { firstText } from '@workspace-wallet/runtime/first-text'
 import type { AnswerLimits } from './answer-limits.ts'
 import { CoreLink } from './core-link.ts'
 import { CoreRejected } from './errors.ts'
@@ -11,8 +12,6 @@ import { foreignAnswer, requestFailure } from './request-failures.ts'
 const connectMs = 1_000
 /** How long the response may take after that. Calls that wait for it end earlier, or go to another core. */
 const responseMs = 15_000
-/** What is read of a response that refuses the connection. */
-const refusalBytes = 65_536
 
 /**
  * Opens a connection for batches: an HTTP request with the token, which core answers with `101 Switching Protocols`.
@@ -51,25 +50,11 @@ export function openLink(
     })
     request.on('response', async response => {
       const { statusCode = 0, headers } = response
-      const text = await textOf(response)
+      const text = await firstText(response)
       request.destroy()
       if (statusCode < 300) reject(foreignAnswer(url, attempt, headers['content-type']))
       else reject(new CoreRejected(url, statusCode, text, attempt.sentAtMs, attempt.sent))
     })
     request.end()
   }).finally(() => clearTimeout(timer))
-}
-
-/** The first bytes of a response. */
-async function textOf(response: IncomingMessage): Promise<string> {
-  let text = ''
-  try {
-    for await (const piece of response.setEncoding('latin1')) {
-      text += piece
-      if (text.length > refusalBytes) break
-    }
-  } catch {
-    // The connection broke: the status says enough.
-  }
-  return text
 }

@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type DeliveryReport, type LeasedWebhook, type LeaseName, maxLeasedWebhooks } from '@workspace-wallet/contract'
+import {
+  type DeliveryReport,
+  deliveryReportAnswer,
+  type LeasedWebhook,
+  type LeaseName,
+  lease as leaseAnswer,
+  maxLeasedWebhooks,
+} from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
+import type { z } from 'zod'
 import { AttemptSlots } from './attempt-slots.ts'
 import { type DeliverOptions, deliver } from './deliver.ts'
 
@@ -102,11 +110,12 @@ export class Courier {
     const calledAtMs = performance.now()
     const held = [...this.#leases]
     const names = held.map(({ webhookId, generation }) => ({ webhookId, generation }))
-    const answer = await this.#call(() => this.#core.courier.lease.mutate({ size, held: names }))
+    const answer = await this.#call(() => this.#core.courier.lease.mutate({ size, held: names }), leaseAnswer)
     for (const { webhookId, generation } of answer?.revoked ?? [])
       held.find(each => each.webhookId === webhookId && each.generation === generation)?.ending.abort()
-    for (const webhook of answer?.webhooks ?? []) this.#hold(webhook, calledAtMs + webhook.leaseMs)
-    return answer?.webhooks.length ?? 0
+    const webhooks = answer?.webhooks.slice(0, size) ?? []
+    for (const webhook of webhooks) this.#hold(webhook, calledAtMs + webhook.leaseMs)
+    return webhooks.length
   }
 
   #hold(webhook: LeasedWebhook, endsAtMs: number): void {
@@ -135,7 +144,7 @@ export class Courier {
   /** Repeats the report until core has answered, or the lease is over. */
   async #report(report: DeliveryReport, leftMs: () => number): Promise<void> {
     do {
-      const answer = await this.#call(() => this.#core.courier.report.mutate(report))
+      const answer = await this.#call(() => this.#core.courier.report.mutate(report), deliveryReportAnswer)
       if (answer) {
         if (!answer.accepted)
           this.#log.debug(
@@ -148,10 +157,12 @@ export class Courier {
     } while (leftMs() > 0)
   }
 
-  /** The response of core; undefined if it is unavailable. */
-  async #call<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
+  /** The response of core; undefined if it is unavailable, or answers something else, which must not end the courier. */
+  async #call<Answer>(call: () => Promise<unknown>, schema: z.ZodType<Answer>): Promise<Answer | undefined> {
     try {
-      const answer = await call()
+      const { data: answer } = schema.safeParse(await call())
+      if (answer === undefined)
+        throw new Error('core sent something else than an answer: check that it has the same version')
       this.#availability.restored()
       this.#fault = null
       return answer

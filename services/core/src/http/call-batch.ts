@@ -23,8 +23,12 @@ export async function answerBatch(
   let inProgress = calls.length
   const sendPart = () => {
     if (inProgress === 0) return
-    onPart(packBatch({ calls: [...ready.keys()], answers: [...ready.values()] }))
-    ready.clear()
+    try {
+      onPart(packBatch({ calls: [...ready.keys()], answers: [...ready.values()] }))
+      ready.clear()
+    } catch {
+      // An answer that cannot be packed rejects the batch at the end.
+    }
   }
   const finish = async (call: BatchCall, at: number) => {
     const answer = await answerCall(router, ctx, call)

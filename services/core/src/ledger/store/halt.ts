@@ -41,6 +41,14 @@ export async function haltIfModified<Result>(
 }
 
 /**
+ * How long after a workspace was halted it is not halted again: whoever has the service's role can open it each time, and halting it adds
+ * an audit entry and a line to the log. Its commands are refused meanwhile as well.
+ */
+const againMs = 1_000
+/** Of how many workspaces that is known. */
+const recentLimit = 1_000
+
+/**
  * Halts workspaces, two at a time. Whoever has the service's role can forge any number of workspaces, and hold the locks that
  * halting them waits for: only the calls to such a workspace wait for it.
  */
@@ -57,6 +65,8 @@ export class Halts {
   })
   /** What is being halted, by workspace. */
   readonly #pending = new Map<Uuid<'workspace'>, Promise<void>>()
+  /** When workspaces were halted, on the clock of `performance.now()`: the latest ones, in order. */
+  readonly #haltedAtMs = new Map<Uuid<'workspace'>, number>()
 
   constructor(pool: Pool, chainKey: KeyObject, log: Log) {
     this.#pool = pool
@@ -72,6 +82,7 @@ export class Halts {
     const { workspaceId } = breach
     const pending = this.#pending.get(workspaceId)
     if (pending) return pending
+    if (performance.now() - (this.#haltedAtMs.get(workspaceId) ?? -againMs) < againMs) return Promise.resolve()
     const halting = this.#haltAndLog(breach).finally(() => this.#pending.delete(workspaceId))
     this.#pending.set(workspaceId, halting)
     return halting
@@ -86,14 +97,22 @@ export class Halts {
     const found = { workspaceId: idFromUuid('workspace', workspaceId), reason }
     const haltOne = () => haltOnce(this.#pool, this.#chainKey, { workspaceId, reason })
     try {
-      if (await this.#limit.run(workspaceId, haltOne))
-        this.#log.fatal(found, 'ledger breach: this workspace takes no more postings; run ledger verify')
+      if (!(await this.#limit.run(workspaceId, haltOne))) return
+      this.#remember(workspaceId)
+      this.#log.fatal(found, 'ledger breach: this workspace takes no more postings; run ledger verify')
     } catch (error) {
       this.#log.fatal(
         { ...found, err: error },
         'ledger breach: this workspace could not be halted; the next posting to it will try again; run ledger verify',
       )
     }
+  }
+
+  #remember(workspaceId: Uuid<'workspace'>): void {
+    this.#haltedAtMs.delete(workspaceId)
+    this.#haltedAtMs.set(workspaceId, performance.now())
+    const [first] = this.#haltedAtMs.keys()
+    if (this.#haltedAtMs.size > recentLimit) this.#haltedAtMs.delete(first!)
   }
 }
 

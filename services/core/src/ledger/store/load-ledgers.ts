@@ -81,9 +81,10 @@ export async function loadLedgers(client: PoolClient, chainKey: KeyObject, reque
   }
 }
 
-/** The wallets with holds that may be due at the posting time. */
+/** The wallets with holds that may be due at the posting time. Those of ledgers that are not open do not expire. */
 function dueWallets(ledgers: readonly LockedLedger[], wallets: readonly LoadedWallet[], now: Date) {
-  const postedAt = new Map(ledgers.map(ledger => [ledger.workspaceId, postingTime(ledger, now)]))
+  const open = ledgers.filter(({ status }) => status === 'OPEN')
+  const postedAt = new Map(open.map(ledger => [ledger.workspaceId, postingTime(ledger, now)]))
   const due = new Map<Uuid<'wallet'>, RowKey<'wallet'> & { at: Date }>()
   for (const { wallet } of wallets) {
     const at = postedAt.get(wallet.workspaceId)

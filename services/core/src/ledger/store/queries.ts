@@ -169,21 +169,25 @@ export async function findHolds(db: Queryable, names: readonly NameKey<'hold'>[]
   return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toHold)
 }
 
-/** Maximum number of holds that a batch expires. Its workspaces share it equally. */
-export const dueHoldLimit = 1000
+/** Maximum number of holds that a batch expires. Its wallets share it equally, and each gets one of its workspace's turns. */
+export const dueHoldLimit = 100
+/** SQL: how many holds of one wallet a batch expires at most, so that it reads few rows even of many wallets with many due holds each. */
+const dueHoldsOfWallet = `greatest(1, ${dueHoldLimit} / cardinality($1::uuid[]))`
 
-/** `dueInWorkspace`: how many holds of its workspace are due, which may be more than are found. */
+/** `dueInWorkspace`: more than are found if more holds of its workspace are due. */
 const findDueHoldsStatement = statement<FoundHold & { dueInWorkspace: number }>(
   'find-due-holds',
   `select ${selectColumns(storedHoldColumns, 'h')}, h.due_in_workspace as "dueInWorkspace"
    from (
      select h.*, row_number() over (partition by h.workspace_id order by h.expires_at) as turn,
+       row_number() over (partition by h.workspace_id, h.wallet_id order by h.expires_at) as turn_in_wallet,
        count(*) over (partition by h.workspace_id) as due_in_workspace
      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as asked (workspace_id, id, at)
      cross join lateral (
        select * from hold where hold.workspace_id = asked.workspace_id and hold.wallet_id = asked.id
          and hold.status = 'OPEN' and hold.expires_at <= asked.at
-       order by hold.expires_at limit ${dueHoldLimit + 1}) h) h
+       order by hold.expires_at limit ${dueHoldsOfWallet} + 1) h) h
+   where h.turn_in_wallet <= ${dueHoldsOfWallet}
    order by h.turn limit ${dueHoldLimit}`,
 )
 
