@@ -225,10 +225,16 @@ function pack(calls: PendingCall[]): Buffer {
   return packBatch(calls.map(({ request }) => request))
 }
 
-/** Whether core answered S002: it could not do anything now, for example because it cannot reach the database. */
+/**
+ * Whether core answered S002 without a reason that concerns this caller only: it could not do anything now, for example because it cannot
+ * reach the database.
+ */
 function isUnavailable(answer: unknown): boolean {
-  const { error } = (answer ?? {}) as { error?: { data?: { appError?: { code?: unknown } } } }
-  return error?.data?.appError?.code === 'S002'
+  const { error } = (answer ?? {}) as {
+    error?: { data?: { appError?: { code?: unknown; details?: { reason?: unknown } } } }
+  }
+  const { code, details } = error?.data?.appError ?? {}
+  return code === 'S002' && details?.reason === undefined
 }
 
 function isSettled({ state }: PendingCall): boolean {

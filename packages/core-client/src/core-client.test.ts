@@ -375,6 +375,24 @@ describe('streamed answers', () => {
     expect(cores.map(({ requests }) => requests)).toEqual([['GET /trpc/ledger.verify'], ['GET /trpc/ledger.verify']])
   })
 
+  test.each([
+    ['an error', 500],
+    ['a line', 200],
+  ])('%s without an end is not read to its end', async (_, status) => {
+    const piece = Buffer.alloc(2 ** 20, 'x')
+    let sent = 0
+    const url = await listen((_request, response) => {
+      const send = () => {
+        while (!response.destroyed && response.write(piece)) sent++
+        if (!response.destroyed) response.once('drain', send)
+      }
+      response.writeHead(status, { 'content-type': 'application/json' })
+      send()
+    })
+    await expect(reopen(connect(url))).rejects.toThrow(status === 500 ? '500' : 'sent more than core does')
+    expect(sent).toBeLessThan(100)
+  })
+
   test('calls take turns at the cores', async () => {
     const cores = await Promise.all([startHangingUp(), startHangingUp()])
     const client = connect(...cores.map(({ url }) => url))
@@ -483,7 +501,46 @@ describe('a batch whose calls have answers in part', () => {
   })
 })
 
+test('a core that refuses the calls of one workspace, for a reason that concerns only them, keeps the others', async () => {
+  const error = {
+    message: 'S002',
+    code: -32000,
+    data: { appError: { kind: 'domain', code: 'S002', details: { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' } } },
+  }
+  const cores = await Promise.all(
+    [1, 2].map(() => startCore(({ path }) => (path === 'audit.list' ? { error } : { data: null }))),
+  )
+  const client = connect(...cores.map(({ url }) => url))
+  for (let turn = 0; turn < 4; turn++) {
+    await list(client).catch(() => {})
+    await create(client, 'w')
+  }
+  const creates = cores.map(({ paths }) => paths().filter(path => path === 'transfers.create').length)
+  expect(creates.toSorted()).toEqual([0, 4])
+})
+
 describe('connections', () => {
+  test('that core wants to end, and does not, are closed', async () => {
+    const core = await startCore()
+    const client = connect(core.url)
+    const sockets: ReceivedBatch['socket'][] = []
+    for (let turn = 0; turn < 20; turn++) {
+      const answer = create(client, 'w')
+      await until('the batch has arrived', () => core.batches.length > turn)
+      const { socket, reply } = core.batches[turn]!
+      sockets.push(socket)
+      socket.write(packFrame(frameKinds.drain))
+      reply([{ data: null }])
+      await answer
+    }
+    expect(new Set(sockets).size).toBe(20)
+    // The server ends none of them, and goes on writing.
+    await until('all are closed', () => {
+      for (const socket of sockets) socket.write(packFrame(frameKinds.pong))
+      return sockets.every(({ destroyed }) => destroyed)
+    })
+  })
+
   test('are kept, one for commands, one for single reads, and one for the rest', async () => {
     const core = await startCore(() => ({ data: null }))
     const client = connect(core.url)

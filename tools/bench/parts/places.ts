@@ -56,7 +56,13 @@ export async function measurePlaces(testbed: Testbed, settings: Settings): Promi
     textOfSpread(spreadOf(ratiosTo1(count, 'inTurn'))),
     textOfSpread(spreadOf(ratiosTo1(count, 'atOnce'))),
   ])
-  const headers = ['places', 'CPU µs of core per transfer', 'of PostgreSQL', 'both, over one place', 'the same, all at once']
+  const headers = [
+    'places',
+    'CPU µs of core per transfer',
+    'of PostgreSQL',
+    'both, over one place',
+    'the same, all at once',
+  ]
   return {
     ratios: { cpu_8_places_vs_1: ratiosTo1(counts.at(-1)!, 'inTurn') },
     figures: { places: samples },

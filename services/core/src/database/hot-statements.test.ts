@@ -16,8 +16,8 @@ import { statements } from './statement.ts'
  * What a statement reads must not depend on the statistics of PostgreSQL: a plan that was made while the tables were empty is
  * used until they are analyzed, which can take minutes or, if autovacuum is off, for ever.
  *
- * A core makes its plans on empty tables. Then they are filled, without any ANALYZE, and the same sessions run the same statements
- * again. The module auto_explain of PostgreSQL sends the plan of each statement, also of those in functions and triggers, with
+ * A core makes its plans on empty tables, or when they have some rows. Then they are filled, without any ANALYZE, and the same sessions
+ * run the same statements again. The module auto_explain of PostgreSQL sends the plan of each statement, also of those in functions and triggers, with
  * the number of rows and blocks that it has read.
  */
 
@@ -69,6 +69,7 @@ class Ledger {
   /** A workspace without limits, whose transfers core posts from memory. */
   #unlimited = { workspaceId: '', order: { sourceWalletId: '', targetWalletId: '', amount: '0.01', currency: 'USD' } }
   #names = 0
+  #filled = 0
 
   constructor(core: TestCore) {
     this.#core = core
@@ -260,19 +261,22 @@ class Ledger {
   }
 
   /** Adds rows to all tables: those of the ledger through core, and of the others copies, which have no valid MACs. */
-  async fill(owner: pg.Client): Promise<void> {
+  async fill(owner: pg.Client, count: number): Promise<void> {
     const { workspaceId, main, savings } = this
     const service = this.#core.as('service')
     const order = { sourceWalletId: main, targetWalletId: savings, amount: '0.01', currency: 'USD' }
     const hold = { walletId: main, amount: '0.01', currency: 'USD', expiresInSeconds: 3600 }
-    await times(filled, () => service.transfers.create({ workspaceId, caller, order }))
-    await times(filled, () => service.transfers.create({ ...this.#unlimited, caller }))
-    const holds = await times(filled, () =>
+    const first = this.#filled + 1
+    this.#filled += count
+    const last = this.#filled
+    await times(count, () => service.transfers.create({ workspaceId, caller, order }))
+    await times(count, () => service.transfers.create({ ...this.#unlimited, caller }))
+    const holds = await times(count, () =>
       service.holds.create({ workspaceId, caller, hold: { ...hold, bizId: this.#name() } }),
     )
     // Half of them remain open.
     await Promise.all(
-      holds.slice(filled / 2).map(({ holdId }) => service.holds.release({ workspaceId, caller, holdId })),
+      holds.slice(count / 2).map(({ holdId }) => service.holds.release({ workspaceId, caller, holdId })),
     )
     const ofWorkspace = `workspace_id = '${uuidFromId('workspace', workspaceId)}'`
     /** Copies a row. The columns are SQL expressions of the copy's number `n`. */
@@ -282,7 +286,7 @@ class Ledger {
         select (jsonb_populate_record(r, jsonb_build_object(${Object.entries(columns)
           .map(([column, value]) => `'${column}', ${value}`)
           .join(', ')}))).*
-        from (select t from ${table} t where ${where} limit 1) s (r), generate_series(1, ${filled}) n`)
+        from (select t from ${table} t where ${where} limit 1) s (r), generate_series(${first}, ${last}) n`)
     const newId = 'gen_random_uuid()'
     await owner.query('set session_replication_role = replica')
     await copy('wallet', `${ofWorkspace} and number = 1`, { id: newId, number: 'n + 100000', biz_id: `'copy' || n` })
@@ -299,13 +303,13 @@ class Ledger {
     // As many of single workspaces as viewers like, which are newer than those of all workspaces.
     for (const [at, action] of ['ledger.verify', 'ledger.verify-incremental', 'ledger.checkpoint'].entries())
       await copy('audit', ofWorkspace, {
-        id: `n + ${200_000 + at * filled}`,
+        id: `n + ${200_000 + at * 100_000}`,
         workspace_id: newId,
         action: `'${action}'`,
       })
     await owner.query(`
-      insert into access_change select n + 100000 from generate_series(1, ${filled}) n;
-      update access_revision set revision = 100000 + ${filled};
+      insert into access_change select n + 100000 from generate_series(${first}, ${last}) n;
+      update access_revision set revision = 100000 + ${last};
       reset session_replication_role`)
   }
 
@@ -361,11 +365,22 @@ const unmeasured = [
 /** Runs when a connection is opened: before the measurement or during it. */
 const ofConnections = 'read-chain-fingerprint'
 
+/** Core opens others, which make plans of their own. */
+const endSessions = (owner: pg.Client) =>
+  owner.query(`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and usename <> current_user`)
+
 function isDomainError(error: unknown): void {
   expect(error).toHaveProperty('cause.code')
 }
 
-describe.each(['never analyzed', 'analyzed while they were empty'])('tables that were %s', state => {
+describe.each([
+  ['never analyzed', 0],
+  ['analyzed while they were empty', 0],
+  ['never analyzed, with plans for a hundred rows', 100],
+  ['never analyzed, with plans for a thousand rows', 1_000],
+])('tables that were %s', (state, rowsAtFirst) => {
   let core: TestCore
   let owner: pg.Client
   let ledger: Ledger
@@ -380,12 +395,21 @@ describe.each(['never analyzed', 'analyzed while they were empty'])('tables that
           `select oid::regclass as table from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
         )
         for (const { table } of rows) await owner.query(`alter table ${table} set (autovacuum_enabled = off)`)
-        if (state !== 'never analyzed') await owner.query('analyze')
+        if (state === 'analyzed while they were empty') await owner.query('analyze')
       },
     })
     ledger = new Ledger(core)
     await ledger.open()
     await ledger.useAll()
+    if (rowsAtFirst === 0) return
+    await ledger.fill(owner, rowsAtFirst)
+    await endSessions(owner)
+    await until('core has new sessions, and used all', () =>
+      ledger.useAll().then(
+        () => true,
+        () => false,
+      ),
+    )
   })
   afterAll(async () => {
     await owner.end()
@@ -393,7 +417,7 @@ describe.each(['never analyzed', 'analyzed while they were empty'])('tables that
   })
 
   test('statements read few rows after the tables were filled', async () => {
-    await ledger.fill(owner)
+    await ledger.fill(owner, filled)
     reads = new Map()
     await ledger.useAll()
     const nameOf = new Map(Array.from(statements.values(), ({ name, text }) => [text, name]))

@@ -62,7 +62,8 @@ const sessionSettings = {
 
   // How a statement is planned. Without JIT and parallel workers, which short statements do not need and which would take the
   // processors of others. Only by index and by nested loops: every statement of core can use an index. With statistics from when a
-  // table was small or empty, PostgreSQL would choose scans, and use those plans while the table grows, until the next analyze.
+  // table was small or empty, PostgreSQL would choose scans, and use those plans while the table grows, until the next analyze. Without
+  // sorting, where an index has the order: it would read all rows of a workspace by another index, and sort them.
   // hot-statements.test.ts shows that no statement reads more rows than it needs, whatever the statistics.
   constraint_exclusion: 'partition',
   cpu_index_tuple_cost: '0.005',
@@ -89,7 +90,7 @@ const sessionSettings = {
   enable_presorted_aggregate: 'on',
   enable_self_join_elimination: 'on',
   enable_seqscan: 'off',
-  enable_sort: 'on',
+  enable_sort: 'off',
   enable_tidscan: 'on',
   from_collapse_limit: '8',
   geqo: 'off',

@@ -32,6 +32,7 @@ export const snapshotSettings = {
   enable_hashjoin: 'on',
   enable_mergejoin: 'on',
   enable_seqscan: 'on',
+  enable_sort: 'on',
   work_mem: '64MB',
 } satisfies SettingChanges
 

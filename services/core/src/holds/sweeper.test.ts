@@ -108,3 +108,22 @@ test('however many holds of one workspace are due, a batch expires those of the 
     expect([count(many.workspaceId), count(few.workspaceId), ...withMore]).toEqual([50, 2, many.workspaceId])
   })
 })
+
+test('however many wallets have many due holds, a batch reads few of each', async () => {
+  const { workspaceId } = await newWallet('many-wallets')
+  const idOf = (at: number | string) => `('00000000-0000-7000-8000-' || lpad((${at})::text, 12, '0'))::uuid`
+  const copies = [{ of: 'many-wallets', count: 4_000, walletId: idOf('i % 40'), since: '1 minute' }]
+  await withDueHolds(copies, async client => {
+    const at = new Date()
+    const { rows } = await client.query<{ id: Uuid<'wallet'> }>(
+      `select ${idOf('n')} as id from generate_series(0, 39) n`,
+    )
+    const { due, withMore } = await findDueHolds(
+      client,
+      rows.map(({ id }) => ({ workspaceId, id, at })),
+    )
+    const counts = [...Map.groupBy(due, ({ walletId }) => walletId).values()].map(holds => holds.length)
+    expect(counts).toEqual(rows.map(() => 2))
+    expect([...withMore]).toEqual([workspaceId])
+  })
+})

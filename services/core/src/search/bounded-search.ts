@@ -62,4 +62,4 @@ export function tooExpensive(blamed: string): DomainError {
 
 const settings = `
   select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', '${searchLimitMs}', true),
-    set_config('enable_bitmapscan', 'on', true)`
+    set_config('enable_bitmapscan', 'on', true), set_config('enable_sort', 'on', true)`

@@ -90,7 +90,7 @@ function othersBefore(nth: string, table: 'transfer' | 'journal', condition = 't
 /** Selects the sum of the reversals of an order, which its last reversal has; null without any. */
 const reversedAmount = (workspaceId: string, transferId: string) =>
   `(select r.reversed_total from transfer r where r.workspace_id = ${workspaceId}
-    and r.reverses_id = ${transferId} order by r.position desc limit 1)`
+    and r.reverses_id between ${transferId} and ${transferId} order by r.reverses_id desc, r.position desc limit 1)`
 
 /** The columns of an order in the view `flow`. */
 const orderColumnsOfFlow = { ...shownTransferColumns, transferId: uuid('transfer') }

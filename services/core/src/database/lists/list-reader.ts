@@ -125,7 +125,7 @@ export class ListReader implements ListDatabase {
 function beginSearch(timeoutMs: number): string {
   return `begin read only; set local statement_timeout = ${timeoutMs}; set local max_parallel_workers_per_gather = 0;
     set local jit = off; set local enable_seqscan = off; set local enable_bitmapscan = on;
-    set local enable_hashjoin = on; set local enable_mergejoin = on; set local work_mem = '64MB'`
+    set local enable_hashjoin = on; set local enable_mergejoin = on; set local enable_sort = on; set local work_mem = '64MB'`
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,8 +1,9 @@
-import { DomainError } from '@workspace-wallet/contract'
+import { randomUUID } from 'node:crypto'
+import { DomainError, type Uuid } from '@workspace-wallet/contract'
 import { describe, expect, test } from 'vitest'
 import { postingOf, requestOf } from '../../../../../test/setup/ledger-states.ts'
 import { until } from '../../../../../test/setup/until.ts'
-import type { LedgerRequest, Posting, RequestResult } from '../decide/requests.ts'
+import { coreItself, type LedgerRequest, type Posting, type RequestResult } from '../decide/requests.ts'
 import { Shards } from './shards.ts'
 
 /** One shard or two, whose batches stay in flight until the test finishes them. */
@@ -93,6 +94,20 @@ describe('two shards', () => {
     batches[2]!.finish()
     await Promise.all(posted)
     expect(shards.depth).toEqual({ waiting: 0, posting: 0 })
+  })
+
+  test('post expiries apart from the requests of the other shard, because they may be of many holds', async () => {
+    const { shards, batches } = heldShard(1_000, 2)
+    const expiry = { kind: 'expiry', walletId: randomUUID() as Uuid<'wallet'>, ...coreItself } as const
+    const posted = [
+      shards.post({ ...posting(first, ''), commands: [expiry] }),
+      shards.post(posting(second, 'other')),
+      shards.post(posting(second, 'other')),
+    ]
+    await settled()
+    expect(batches.map(({ names }) => names.length)).toEqual([1, 2])
+    for (const { finish } of batches) finish()
+    await Promise.all(posted)
   })
 
   test('a batch that is stuck delays the other shard for a short time only', async () => {

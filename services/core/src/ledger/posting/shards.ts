@@ -3,6 +3,7 @@ import { FairQueue, hashText, type QueueItem, waitAtMost } from '@workspace-wall
 import { activeSpan, type Span, withSharedSpan } from '@workspace-wallet/runtime/tracing'
 import { apiKeyOf, coreActor } from '../../audit/actors.ts'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
+import { dueHoldLimit } from '../store/queries.ts'
 import type { KnownWorkspaces } from './known-workspaces.ts'
 
 type WaitingRequest = QueueItem & {
@@ -82,7 +83,7 @@ export class Shards {
 
   /** How many commands wait, and how many are in batches in flight. */
   get depth(): { waiting: number; posting: number } {
-    return { waiting: weightOf(this.#shards), posting: this.#posting }
+    return { waiting: waitingIn(this.#shards), posting: this.#posting }
   }
 
   /** Accepts no more requests. Resolves when every accepted request has a result. */
@@ -97,7 +98,7 @@ export class Shards {
     const { workspaceId, deadlineMs, commands } = request
     const expire = () => reject(unavailable())
     const span = activeSpan()
-    const weight = commands.length
+    const weight = weightOf(commands)
     const sender = senderOf(commands[0]!)
     // A token has turns of its own, so that it takes nothing from the API keys of the workspace.
     const key = sender === null ? workspaceId : `${workspaceId} ${sender}`
@@ -124,9 +125,9 @@ export class Shards {
   /** Starts a batch for the waiting requests of all shards, or for those of each, unless they have to wait. */
   #startBatches(): void {
     const ready = this.#shards.filter(({ queue, isPosting }) => queue.size > 0 && !isPosting)
-    if (ready.length > 0 && weightOf(this.#shards) >= separateFrom) for (const shard of ready) void this.#post([shard])
+    if (ready.length > 0 && waitingIn(this.#shards) >= separateFrom) for (const shard of ready) void this.#post([shard])
     else if (ready.length > 0 && !this.#mustGather()) void this.#post(ready)
-    if (this.#posting > 0 || weightOf(this.#shards) > 0) return
+    if (this.#posting > 0 || waitingIn(this.#shards) > 0) return
     clearInterval(this.#sweeper)
     this.#sweeper = undefined
     if (this.#isClosed) this.#idle.resolve()
@@ -177,8 +178,13 @@ export class Shards {
 }
 
 /** How many commands wait in these shards. */
-function weightOf(shards: readonly Shard[]): number {
+function waitingIn(shards: readonly Shard[]): number {
   return shards.reduce((sum, { queue }) => sum + queue.size, 0)
+}
+
+/** Expiries weigh as many as the holds that a batch expires at most: they share no batch with another shard. */
+function weightOf(commands: readonly Command[]): number {
+  return commands.some(({ kind }) => kind === 'expiry') ? dueHoldLimit : commands.length
 }
 
 /** The service token or operator; null for API keys and for core itself. */

@@ -217,6 +217,23 @@ test('halts that wait for a lock of somebody else delay no other workspace for l
   await until('all three are halted', async () => (await halted()).length === 3)
 })
 
+test('a workspace that somebody opens again each time is halted once a second at most by each core', async () => {
+  const books = await newBooks()
+  await damage(`update wallet set balance = 5000.00 where ${isIn(books)} and ${isWallet(books.a)}`)
+  const startedAt = performance.now()
+  for (let turn = 0; turn < 40; turn++) {
+    expect(await books.pay()).toBe('S002')
+    await damage(`update ledger set status = 'OPEN' where ${isIn(books)}`)
+  }
+  const seconds = (performance.now() - startedAt) / 1000
+  const [row] = await query(
+    system.database.ownerUrl,
+    `select count(*)::int as n from audit where ${isIn(books)} and action = 'ledger.halt'`,
+  )
+  expect(row!.n).toBeGreaterThan(0)
+  expect(row!.n).toBeLessThanOrEqual(system.cores.length * (seconds + 1))
+})
+
 test('reopening is refused while the ledger breaks a rule, unless it is forced, and the audit records who did it', async () => {
   const books = await newBooks()
   await books.payOpen()

@@ -64,8 +64,8 @@ export async function loadWallets(db: Queryable, keys: readonly RowKey<'wallet'>
 
 /**
  * SQL: the row of `asked.workspace_id` whose `column`, which identifies it, is the same as in `asked`. The range and its order make
- * the planner use the index of this column. For an equal value, it may look in any index that begins with the workspace if it
- * expects few rows.
+ * the planner use the index of this column, because it may not sort (see database/session-settings.ts). For an equal value, it may look
+ * in any index that begins with the workspace if it expects few rows.
  */
 export function rowBy(column: 'id' | 'biz_id', table: 'hold' | 'transfer'): string {
   return `(select * from ${table} r where r.workspace_id = asked.workspace_id
@@ -125,8 +125,8 @@ type FoundColumns = FoundRow<typeof transferColumns> & {
 const selectedTransfer = `
   ${selectColumns({ ...transferColumns, ...entryColumns }, 't')},
   ${macBefore('source')} as "sourcePrevious", ${macBefore('target')} as "targetPrevious", (
-    select r.id from transfer r where r.workspace_id = t.workspace_id and r.reverses_id = t.id
-    order by r.position desc limit 1) as "lastReversalId"`
+    select r.id from transfer r where r.workspace_id = t.workspace_id and r.reverses_id between t.id and t.id
+    order by r.reverses_id desc, r.position desc limit 1) as "lastReversalId"`
 
 const findTransfersStatement = statement<FoundColumns>(
   'find-transfers',

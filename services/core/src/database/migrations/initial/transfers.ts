@@ -98,8 +98,8 @@ export const transfers = `
     if new.hold_id is not null then
       select coalesce(
         (select t.hold_remaining from {schema}.transfer t
-         where t.workspace_id = new.workspace_id and t.hold_id = new.hold_id and t.position < new.position
-         order by t.position desc limit 1), h.amount)
+         where t.workspace_id = new.workspace_id and t.hold_id between new.hold_id and new.hold_id and t.position < new.position
+         order by t.hold_id desc, t.position desc limit 1), h.amount)
       into available from {schema}.hold h
       where h.workspace_id = new.workspace_id and h.id between new.hold_id and new.hold_id
         and h.wallet_id = new.source_wallet_id and h.currency = new.currency
@@ -112,8 +112,9 @@ export const transfers = `
     if new.reverses_id is not null then
       select o.amount, coalesce(
         (select t.reversed_total from {schema}.transfer t
-         where t.workspace_id = new.workspace_id and t.reverses_id = new.reverses_id and t.position < new.position
-         order by t.position desc limit 1), 0)
+         where t.workspace_id = new.workspace_id and t.reverses_id between new.reverses_id and new.reverses_id
+           and t.position < new.position
+         order by t.reverses_id desc, t.position desc limit 1), 0)
       into available, reversed from {schema}.transfer o
       where o.workspace_id = new.workspace_id and o.id between new.reverses_id and new.reverses_id
         and o.position < new.position and o.type = 'TRANSFER' and o.reverses_id is null and o.currency = new.currency
