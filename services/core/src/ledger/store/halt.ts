@@ -75,8 +75,9 @@ export class Halts {
   }
 
   /**
-   * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is
-   * halted already is not logged again; a breach that cannot be halted is logged each time. Never rejects.
+   * Halts the ledger of a workspace until an operator reopens it, and logs the breach at level fatal. A ledger that is halted already,
+   * or was halted within the last second, is not halted or logged again; a breach that cannot be halted is logged each time. Never
+   * rejects.
    */
   halt(breach: Breach): Promise<void> {
     const { workspaceId } = breach
