@@ -36,6 +36,8 @@ export type BatchConnection = {
   send(body: Uint8Array): Promise<BatchResult>
   /** Waits for the answer to a batch whose frame the test writes itself. */
   expect(id: number): Promise<BatchResult>
+  /** How many calls of the batches in progress have answers in parts. */
+  readonly partlyAnswered: number
 }
 
 /** Opens a connection for batches. */
@@ -78,6 +80,9 @@ export async function openBatches(url: string, token: string, path?: string): Pr
     text,
     others,
     expect: wait,
+    get partlyAnswered() {
+      return [...parts.values()].flat().reduce((sum, { calls }) => sum + calls.length, 0)
+    },
     send(body) {
       socket.write(packFrame(frameKinds.batch, ++lastId, body))
       return wait(lastId)
