@@ -88,7 +88,7 @@ function coreProxy(cores: CoreUrls, sampled: SampledLog) {
     proxyTimeout: proxyTimeoutMs,
     xfwd: false,
     on: {
-      // Node throws at such a status too.
+      // Node also throws at a status below 100, and at control characters in the reason.
       proxyRes(answer) {
         for (const name of connectionHeaders) delete answer.headers[name]
         answer.statusMessage = ''

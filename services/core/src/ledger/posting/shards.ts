@@ -81,7 +81,7 @@ export class Shards {
     return this.#add(request) as Promise<MadeBy<Given>>
   }
 
-  /** How many commands wait, and how many are in batches in flight. */
+  /** How many commands wait, and how many are in batches in flight. Expiries count as in `weightOf`. */
   get depth(): { waiting: number; posting: number } {
     return { waiting: waitingIn(this.#shards), posting: this.#posting }
   }

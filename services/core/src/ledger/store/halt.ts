@@ -45,7 +45,7 @@ export async function haltIfModified<Result>(
  * an audit entry and a line to the log. Its commands are refused meanwhile as well.
  */
 const againMs = 1_000
-/** Of how many workspaces that is known. */
+/** Maximum number of workspaces whose last halt a core remembers. */
 const recentLimit = 1_000
 
 /**
@@ -65,7 +65,7 @@ export class Halts {
   })
   /** What is being halted, by workspace. */
   readonly #pending = new Map<Uuid<'workspace'>, Promise<void>>()
-  /** When workspaces were halted, on the clock of `performance.now()`: the latest ones, in order. */
+  /** When workspaces were last halted, on the clock of `performance.now()`, oldest first. */
   readonly #haltedAtMs = new Map<Uuid<'workspace'>, number>()
 
   constructor(pool: Pool, chainKey: KeyObject, log: Log) {

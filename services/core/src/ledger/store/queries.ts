@@ -169,9 +169,9 @@ export async function findHolds(db: Queryable, names: readonly NameKey<'hold'>[]
   return names.length === 0 ? [] : (await run(db, findHoldsStatement, namesAsArrays(names))).map(toHold)
 }
 
-/** Maximum number of holds that a batch expires. Its wallets share it equally, and each gets one of its workspace's turns. */
+/** Maximum number of holds that a batch expires. Its wallets share it equally, and its workspaces take turns. */
 export const dueHoldLimit = 100
-/** SQL: how many holds of one wallet a batch expires at most, so that it reads few rows even of many wallets with many due holds each. */
+/** SQL: maximum number of holds of one wallet that a batch expires. However many wallets have many due holds, it reads few rows. */
 const dueHoldsOfWallet = `greatest(1, ${dueHoldLimit} / cardinality($1::uuid[]))`
 
 /** `dueInWorkspace`: more than are found if more holds of its workspace are due. */
