@@ -4,6 +4,11 @@
  */
 export type QueueItem = { deadlineMs: number; weight: number; sender?: string | null; expire: () => void }
 
+type KeyQueue<Item> = { items: Item[]; weight: number }
+
+/** The items of one key that wait, in order of arrival, and their total weight. */
+export type Waiting<Item> = { readonly items: readonly Item[]; readonly weight: number }
+
 /**
  * A queue that is bounded in length and in waiting time, and fair: keys (workspaces) take turns, and one key fills at most
  * half of the queue. A key with nothing in a full queue may still add an item, until the queue has twice its length: so a few keys
@@ -12,7 +17,7 @@ export type QueueItem = { deadlineMs: number; weight: number; sender?: string | 
 export class FairQueue<Item extends QueueItem> {
   readonly #limit: number
   /** In the order of turns: a key that was served moves to the end. */
-  readonly #queues = new Map<string, { items: Item[]; weight: number }>()
+  readonly #queues = new Map<string, KeyQueue<Item>>()
   readonly #senders = new Map<string, number>()
   #size = 0
 
@@ -24,6 +29,11 @@ export class FairQueue<Item extends QueueItem> {
   /** The total weight of the items. */
   get size(): number {
     return this.#size
+  }
+
+  /** Each key that has items, in the order of turns. */
+  get waiting(): readonly Waiting<Item>[] {
+    return [...this.#queues.values()]
   }
 
   /** Whether an item can be added. */
@@ -50,14 +60,19 @@ export class FairQueue<Item extends QueueItem> {
     if (items.includes(item)) this.#removeWhere(key, each => each === item)
   }
 
-  /** Takes items until their weight is at least `weight`: an equal share of each key, in order of arrival within a key. */
-  take(weight: number): Item[] {
+  /**
+   * Takes items until their weight is at least `weight`: an equal share of each key, in order of arrival within a key.
+   *
+   * @param isTaken only items of such keys are taken
+   */
+  take(weight: number, isTaken: (waiting: Waiting<Item>) => boolean = () => true): Item[] {
     const taken: Item[] = []
     let left = weight
     const nowMs = performance.now()
-    while (left > 0 && this.#queues.size > 0) {
-      const share = Math.max(1, Math.floor(left / this.#queues.size))
-      for (const [key, queue] of [...this.#queues]) {
+    let keys = [...this.#queues].filter(([, queue]) => isTaken(queue))
+    while (left > 0 && keys.length > 0) {
+      const share = Math.max(1, Math.floor(left / keys.length))
+      for (const [key, queue] of keys) {
         if (left <= 0) break
         const served = this.#serve(key, queue, Math.min(share, left))
         for (const item of served)
@@ -66,6 +81,7 @@ export class FairQueue<Item extends QueueItem> {
             left -= item.weight
           } else item.expire()
       }
+      keys = keys.filter(([, { items }]) => items.length > 0)
     }
     return taken
   }
@@ -78,7 +94,7 @@ export class FairQueue<Item extends QueueItem> {
   }
 
   /** Removes the first items of a key until their weight is at least `weight`. The key moves to the end of the turns. */
-  #serve(key: string, queue: { items: Item[]; weight: number }, weight: number): Item[] {
+  #serve(key: string, queue: KeyQueue<Item>, weight: number): Item[] {
     let served = 0
     let count = 0
     while (served < weight && count < queue.items.length) served += queue.items[count++]!.weight

@@ -208,7 +208,7 @@ function nameOfPlace(databaseUrl: string): string {
   return `${host}${pathname}${schema === defaultSchema ? '' : `/${schema}`}`
 }
 
-/** Opens a place. Its ledger has its own connections, one for each shard. */
+/** Opens a place. Its ledger has its own connections: two for each shard, which has two batches in flight at most. */
 async function openPlace(shared: Shared, configuredUrl: string, number: number): Promise<Core> {
   const { config, stopping } = shared
   const name = nameOfPlace(configuredUrl)
@@ -234,7 +234,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   })
   const ledgerPool = openPool(urlOf('ledger'), {
     ...optionsOf('ledger'),
-    max: config.LEDGER_SHARDS,
+    max: 2 * config.LEDGER_SHARDS,
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })

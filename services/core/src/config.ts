@@ -72,8 +72,14 @@ export const coreSchema = z.object({
     'Comma-separated id:base64 entries, each of 32 random bytes. The first one encrypts, all of them decrypt',
   ),
   LEDGER_CHAIN_KEY: parsed(parseChainKey).describe('Key of all MACs in the database: 32 random bytes in base64'),
-  LEDGER_SHARDS: wholeNumber(1, 16).default(2).describe('Batches of transfers that may be posted at the same time'),
-  LEDGER_QUEUE: wholeNumber(1, 1_000_000).default(4096).describe('Transfers that may wait in each shard'),
+  LEDGER_SHARDS: wholeNumber(1, 16)
+    .default(2)
+    .describe(
+      'Batches of transfers that may be posted at the same time, and as many more for workspaces with many waiting commands',
+    ),
+  LEDGER_QUEUE: wholeNumber(1, 1_000_000)
+    .default(4096)
+    .describe('Commands that may wait in each of LEDGER_SHARDS queues'),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

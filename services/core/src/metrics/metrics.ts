@@ -226,7 +226,7 @@ export class Metrics {
     })
     new Gauge({
       name: 'core_postings',
-      help: 'Postings that wait in the shards, and postings in batches in flight',
+      help: 'Commands that wait to be posted, and commands in batches in flight. A request to expire holds counts as 100',
       labelNames: ['state'],
       registers,
       collect() {

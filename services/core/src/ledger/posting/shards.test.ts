@@ -36,9 +36,11 @@ test('postings that arrive while a batch is in flight form the next one, in whic
   const { shards, batches } = heldShard(1_000)
   const first = shards.post(posting('a', 'first'))
   await settled()
-  const greedy = Array.from({ length: 400 }, (_, at) => shards.post(posting('a', `greedy ${at}`)))
-  const modest = shards.post(posting('b', 'modest'))
-  expect(shards.depth).toEqual({ waiting: 401, posting: 1 })
+  const many = ['a', 'b', 'c', 'd', 'e', 'f'].flatMap(workspace =>
+    Array.from({ length: 60 }, (_, at) => shards.post(posting(workspace, `${workspace} ${at}`))),
+  )
+  const modest = shards.post(posting('g', 'modest'))
+  expect(shards.depth).toEqual({ waiting: 361, posting: 1 })
   batches[0]!.finish()
   await first
   await settled()
@@ -49,9 +51,86 @@ test('postings that arrive while a batch is in flight form the next one, in whic
   await modest
   await settled()
   batches[2]!.finish()
-  await Promise.all(greedy)
+  await Promise.all(many)
   await shards.close()
   expect(shards.depth).toEqual({ waiting: 0, posting: 0 })
+})
+
+describe('a workspace for which many commands wait', () => {
+  const many = <Made>(length: number, post: (at: number) => Promise<Made>) =>
+    Array.from({ length }, (_, at) => post(at))
+
+  test('has batches of its own, behind which nobody else waits, one at a time', async () => {
+    const { shards, batches } = heldShard(1_000)
+    const busy = many(300, at => shards.post(posting('a', `busy ${at}`)))
+    await settled()
+    expect(batches.map(({ names }) => names.length)).toEqual([256])
+    for (const at of [1, 2]) {
+      const modest = shards.post(posting('b', 'modest'))
+      await settled()
+      expect(batches.slice(at).map(({ names }) => names)).toEqual([['modest']])
+      batches[at]!.finish()
+      await modest
+    }
+    batches[0]!.finish()
+    await settled()
+    expect(batches[3]!.names).toHaveLength(44)
+    batches[3]!.finish()
+    await Promise.all(busy)
+    await shards.close()
+  })
+
+  test('takes turns with others like it', async () => {
+    const { shards, batches } = heldShard(2_000)
+    const posted = [
+      ...many(600, () => shards.post(posting('a', 'a'))),
+      ...many(100, () => shards.post(posting('b', 'b'))),
+    ]
+    for (let at = 0; at < 4; at++) {
+      await settled()
+      batches[at]!.finish()
+    }
+    await Promise.all(posted)
+    expect(batches.map(({ names }) => names[0])).toEqual(['a', 'b', 'a', 'a'])
+  })
+
+  test('waits until its batch with others is finished', async () => {
+    const { shards, batches } = heldShard(1_000)
+    const posted = [shards.post(posting('a', '1')), shards.post(posting('b', '2'))]
+    await settled()
+    posted.push(...many(64, () => shards.post(posting('a', 'many'))))
+    await settled()
+    expect(batches).toHaveLength(1)
+    batches[0]!.finish()
+    await settled()
+    expect(batches[1]!.names).toHaveLength(64)
+    batches[1]!.finish()
+    await Promise.all(posted)
+  })
+
+  test('is posted together with what service tokens post to it', async () => {
+    const { shards, batches } = heldShard(1_000)
+    const byToken = postingOf({ remark: 'token', actor: 'service:a' })
+    const posted = [
+      shards.post(requestOf('a', byToken, { deadlineMs: performance.now() + 10_000 })),
+      ...many(64, () => shards.post(posting('a', 'key'))),
+    ]
+    await settled()
+    expect(batches.map(({ names }) => [...new Set(names)])).toEqual([['token', 'key']])
+    batches[0]!.finish()
+    await Promise.all(posted)
+  })
+
+  test('whose requests have all expired does not keep others like it waiting', async () => {
+    const { shards, batches } = heldShard(1_000)
+    const late = Promise.allSettled(many(64, () => shards.post(posting('a', 'late', -1))))
+    const posted = many(64, () => shards.post(posting('b', 'b')))
+    await settled()
+    expect((await late).map(({ status }) => status)).not.toContain('fulfilled')
+    expect(batches.map(({ names }) => names.length)).toEqual([64])
+    batches[0]!.finish()
+    await Promise.all(posted)
+  })
 })
 
 describe('two shards', () => {

@@ -1,5 +1,5 @@
-import { DomainError } from '@workspace-wallet/contract'
-import { FairQueue, hashText, type QueueItem, waitAtMost } from '@workspace-wallet/runtime'
+import { DomainError, type Uuid } from '@workspace-wallet/contract'
+import { FairQueue, hashText, type QueueItem, type Waiting, waitAtMost } from '@workspace-wallet/runtime'
 import { activeSpan, type Span, withSharedSpan } from '@workspace-wallet/runtime/tracing'
 import { apiKeyOf, coreActor } from '../../audit/actors.ts'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
@@ -24,7 +24,10 @@ export type ShardOptions = {
 
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
 const batchLimit = 256
-/** From this many waiting commands on, shards post separately: below it, the fixed cost of a second batch exceeds its use. */
+/**
+ * From this many waiting commands on, shards post separately, and so does a workspace that has as many: below it, the fixed cost of a
+ * second batch exceeds its use.
+ */
 const separateFrom = 64
 /** How long the few requests of a shard wait for the batch of another one. */
 const gatherMs = 25
@@ -33,16 +36,22 @@ const haltWaitMs = 500
 /** How often waiting requests whose deadline has passed are rejected, even while a batch is stuck. */
 const sweepMs = 500
 
+/** A batch of one busy workspace, or one of all others. */
+type Lane = 'busy' | 'others'
+
 type Shard = {
   readonly queue: FairQueue<WaitingRequest>
-  /** Whether it has requests in a batch in flight. */
-  isPosting: boolean
+  /** The lanes in which it has requests in a batch in flight. */
+  readonly posting: Set<Lane>
 }
 
 /**
  * Group commit. Each workspace belongs to one shard, by hash. A shard has requests in one batch at a time; those that arrive
  * meanwhile form the next one. While few requests wait, one batch takes those of all shards, and requests that arrive while it is in
  * flight wait for it, but not long. Without a batch in flight, no timer delays a request.
+ *
+ * So that nobody waits behind them, the requests of a busy workspace, for which many commands wait, have batches of their own: at the
+ * same time as those of the others, and one at a time in each shard. No workspace is in two batches at a time.
  *
  * The workspaces of a shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others. All
  * that one service token posts fills at most half of it as well, in however many workspaces: the others are for API keys.
@@ -53,6 +62,8 @@ export class Shards {
   readonly #workspaces: ShardOptions['workspaces']
   /** Commands in batches in flight. */
   #posting = 0
+  /** Workspaces in batches in flight. */
+  readonly #inFlight = new Set<Uuid<'workspace'>>()
   #lastStartMs = 0
   #isScheduled = false
   /** While requests wait for a batch in flight. */
@@ -62,7 +73,7 @@ export class Shards {
   readonly #idle = Promise.withResolvers<void>()
 
   constructor({ shards, queueLimit, postBatch, workspaces }: ShardOptions) {
-    this.#shards = Array.from({ length: shards }, () => ({ queue: new FairQueue(queueLimit), isPosting: false }))
+    this.#shards = Array.from({ length: shards }, () => ({ queue: new FairQueue(queueLimit), posting: new Set() }))
     this.#postBatch = postBatch
     this.#workspaces = workspaces
   }
@@ -122,21 +133,45 @@ export class Shards {
     })
   }
 
-  /** Starts a batch for the waiting requests of all shards, or for those of each, unless they have to wait. */
   #startBatches(): void {
-    const ready = this.#shards.filter(({ queue, isPosting }) => queue.size > 0 && !isPosting)
-    if (ready.length > 0 && waitingIn(this.#shards) >= separateFrom) for (const shard of ready) void this.#post([shard])
-    else if (ready.length > 0 && !this.#mustGather()) void this.#post(ready)
+    for (const shard of this.#shards) this.#startBusy(shard)
+    this.#startOthers()
     if (this.#posting > 0 || waitingIn(this.#shards) > 0) return
     clearInterval(this.#sweeper)
     this.#sweeper = undefined
     if (this.#isClosed) this.#idle.resolve()
   }
 
-  /** Whether a batch is in flight that will soon have a result. */
+  /** Starts a batch of the busy workspace whose turn it is. */
+  #startBusy(shard: Shard): void {
+    while (!shard.posting.has('busy')) {
+      const next = shard.queue.waiting.find(waiting => isBusy(waiting) && !this.#isInFlight(waiting))
+      if (!next) return
+      const workspaceId = workspaceOf(next)
+      // Includes what service tokens post to it, which have turns of their own.
+      void this.#post('busy', [shard], waiting => workspaceOf(waiting) === workspaceId)
+    }
+  }
+
+  /** Starts a batch for the waiting requests of all shards, or for those of each, unless they have to wait. */
+  #startOthers(): void {
+    const isReady = (waiting: Waiting<WaitingRequest>) => !isBusy(waiting) && !this.#isInFlight(waiting)
+    const ready = this.#shards.filter(({ queue, posting }) => !posting.has('others') && queue.waiting.some(isReady))
+    if (ready.length === 0) return
+    if (this.#waitingOfOthers() >= separateFrom) for (const shard of ready) void this.#post('others', [shard], isReady)
+    else if (!this.#mustGather()) void this.#post('others', ready, isReady)
+  }
+
+  #waitingOfOthers(): number {
+    const weightIn = ({ queue }: Shard) =>
+      queue.waiting.reduce((sum, waiting) => sum + (isBusy(waiting) ? 0 : waiting.weight), 0)
+    return this.#shards.reduce((sum, shard) => sum + weightIn(shard), 0)
+  }
+
+  /** Whether a batch of several workspaces is in flight that will soon have a result. */
   #mustGather(): boolean {
     const leftMs = this.#lastStartMs + gatherMs - performance.now()
-    if (this.#posting === 0 || leftMs <= 0) return false
+    if (leftMs <= 0 || !this.#shards.some(({ posting }) => posting.has('others'))) return false
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
       this.#startBatches()
@@ -144,19 +179,30 @@ export class Shards {
     return true
   }
 
-  /** Posts one batch of waiting requests of these shards. */
-  async #post(shards: readonly Shard[]): Promise<void> {
-    const batch = shards.flatMap(({ queue }) => queue.take(batchLimit))
+  /** Posts one batch of requests of these shards. */
+  async #post(
+    lane: Lane,
+    shards: readonly Shard[],
+    isTaken: (waiting: Waiting<WaitingRequest>) => boolean,
+  ): Promise<void> {
+    const batch = shards.flatMap(({ queue }) => queue.take(batchLimit, isTaken))
     const weight = batch.reduce((sum, each) => sum + each.weight, 0)
     // All of them had expired.
     if (weight === 0) return
-    this.#lastStartMs = performance.now()
+    const workspaces = new Set(batch.map(({ request }) => request.workspaceId))
+    if (lane === 'others') this.#lastStartMs = performance.now()
     this.#posting += weight
-    for (const shard of shards) shard.isPosting = true
+    for (const { posting } of shards) posting.add(lane)
+    for (const each of workspaces) this.#inFlight.add(each)
     await this.#settle(batch)
-    for (const shard of shards) shard.isPosting = false
+    for (const each of workspaces) this.#inFlight.delete(each)
+    for (const { posting } of shards) posting.delete(lane)
     this.#posting -= weight
     this.#startBatches()
+  }
+
+  #isInFlight(waiting: Waiting<WaitingRequest>): boolean {
+    return this.#inFlight.has(workspaceOf(waiting))
   }
 
   /** Posts a batch, and gives each of its requests its result. */
@@ -180,6 +226,15 @@ export class Shards {
 /** How many commands wait in these shards. */
 function waitingIn(shards: readonly Shard[]): number {
   return shards.reduce((sum, { queue }) => sum + queue.size, 0)
+}
+
+/** Whether many commands of a workspace wait. */
+function isBusy({ weight }: Waiting<WaitingRequest>): boolean {
+  return weight >= separateFrom
+}
+
+function workspaceOf({ items }: Waiting<WaitingRequest>): Uuid<'workspace'> {
+  return items[0]!.request.workspaceId
 }
 
 /** Expiries weigh as many as the holds that a batch expires at most: they share no batch with another shard. */
