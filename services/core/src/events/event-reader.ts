@@ -23,21 +23,20 @@ type PageRequest = Pick<ReadEventsInput, 'after' | 'size' | 'types'>
 export type BuiltEvent = Pick<Event, 'eventId' | 'position' | 'type'> & { text: string }
 export type BuiltPage = Omit<EventPage, 'content'> & { events: BuiltEvent[] }
 
-/** Pages that are read at a time, over all workspaces. Connections for the pages of other lists remain. */
-const pages = 2
+/** Two at a time would make a tenth more pages, and double the time of a transfer meanwhile. */
+const pagesAtATime = 1
 
 /**
  * Reads pages of the event log, for the API and for webhooks. It answers only what the service wrote: it checks the MAC of every
  * row that it shows, each of which covers the one before. A page with any other row is not answered, and halts its workspace.
  *
- * Each workspace reads one page at a time. A page is built in several turns of the event loop, so that it delays no other call.
+ * Pages are read one at a time, and workspaces take turns. A page is built in several turns of the event loop, so that it delays no other call.
  */
 export class EventReader {
   readonly #core: Parts
   readonly #pages = new WorkspaceConcurrencyLimit({
-    slots: pages,
-    // All are for workspaces with no running page.
-    reservedSlots: pages,
+    slots: pagesAtATime,
+    reservedSlots: 0,
     waitingPerWorkspace: 64,
     waiting: 1024,
     waitMs: 5_000,
