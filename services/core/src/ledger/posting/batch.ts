@@ -89,7 +89,8 @@ const maxAttempts = 5
  *
  * ## IN HALVES
  *
- * `retryInHalves` posts each half as a batch of its own, one after the other, until the request that fails is alone.
+ * `retryInHalves` posts each half as a batch of its own, one after the other, until the request that fails is alone. Each attempt may
+ * take seconds: requests whose deadline has passed meanwhile fail with S002.
  *
  * ## HALTED
  *
@@ -181,13 +182,16 @@ async function retryInHalves(store: LedgerStore, requests: LedgerRequest[]): Pro
   const order = requests.map((_, at) => at)
   order.sort((a, b) => compareText(requests[a]!.workspaceId, requests[b]!.workspaceId) || a - b)
   const middle = order.length >> 1
-  const results = new Array<RequestResult>(requests.length)
+  const results = requests.map(unavailable)
   for (const half of [order.slice(0, middle), order.slice(middle)]) {
+    const startMs = performance.now()
+    const inTime = half.filter(at => requests[at]!.deadlineMs > startMs)
+    if (inTime.length === 0) continue
     const posted = await postBatch(
       store,
-      half.map(at => requests[at]!),
+      inTime.map(at => requests[at]!),
     )
-    for (const [at, result] of posted.entries()) results[half[at]!] = result
+    for (const [at, result] of posted.entries()) results[inTime[at]!] = result
   }
   return results
 }
