@@ -12,7 +12,8 @@ export type QueueLimits = {
   channel: Channel
   /**
    * Batches that may be in flight at once. Calls made meanwhile are collected for the next batch. A batch whose calls have answers
-   * in part, because some take longer, makes room for another one.
+   * in part, because some take longer, makes room for another one. As many more may be in flight with calls of workspaces that
+   * have no other ones in flight: so one workspace keeps no other one waiting.
    */
   batches: number
   callsPerBatch: number
@@ -28,7 +29,7 @@ export type QueueLimits = {
 export type Gathering = { calls: number; atMostMs: number }
 
 /** `exchange`: with the core that the batch was given to last. */
-type Batch = { calls: PendingCall[]; body: Buffer; exchange?: Exchange }
+type Batch = { calls: PendingCall[]; body: Buffer; sentAtMs: number; exchange?: Exchange }
 
 /** How many batches with answers in part make room for others. */
 const partlyAnsweredLimit = 32
@@ -47,7 +48,6 @@ export class CallQueue {
   #isScheduled = false
   /** While calls are gathered. */
   #gathering: NodeJS.Timeout | undefined
-  #lastSentMs = 0
 
   /** @param preferred the core that batches go to unless it is unhealthy or cooling down. Without it, cores take turns. */
   constructor(cores: readonly CoreConnection[], limits: QueueLimits, preferred?: CoreConnection) {
@@ -110,10 +110,10 @@ export class CallQueue {
   }
 
   #send(): void {
-    while (this.#waiting.size > 0 && this.#hasRoomForBatch()) {
-      if (this.#mustGather()) return
-      this.#lastSentMs = performance.now()
-      for (const batch of split(this.#waiting.take(this.#limits.callsPerBatch))) {
+    while (this.#waiting.size > 0 && !this.#mustGather()) {
+      const calls = this.#take()
+      if (calls.length === 0) return
+      for (const batch of split(calls)) {
         this.#batches.add(batch)
         void this.#deliver(batch).finally(() => {
           this.#batches.delete(batch)
@@ -124,17 +124,25 @@ export class CallQueue {
     }
   }
 
-  #hasRoomForBatch(): boolean {
-    return this.#batches.size - Math.min(this.#partlyAnswered.size, partlyAnsweredLimit) < this.#limits.batches
+  /** Takes the calls of the next batch; none if there is no room for it. */
+  #take(): PendingCall[] {
+    const { batches, callsPerBatch } = this.#limits
+    const open = this.#batches.size - Math.min(this.#partlyAnswered.size, partlyAnsweredLimit)
+    if (open < batches) return this.#waiting.take(callsPerBatch)
+    if (open >= 2 * batches) return []
+    const sent = Array.from(this.#batches, ({ calls }) => calls.filter(call => !isSettled(call))).flat()
+    const inFlight = new Set(sent.map(({ workspaceId }) => workspaceId))
+    return this.#waiting.take(callsPerBatch, ({ items }) => !inFlight.has(items[0]!.workspaceId))
   }
 
-  /** Whether too few calls wait, and a batch is in flight whose answers will soon make room for them. */
+  /** Whether too few calls wait, and a batch was sent lately whose answers will soon make room for them. */
   #mustGather(): boolean {
     const { gathering } = this.#limits
-    if (!gathering || this.#batches.size === this.#partlyAnswered.size || this.#waiting.size >= gathering.calls)
-      return false
-    const leftMs = this.#lastSentMs + gathering.atMostMs - performance.now()
-    if (leftMs <= 0) return false
+    if (!gathering || this.#waiting.size >= gathering.calls) return false
+    const unanswered = [...this.#batches].filter(batch => !this.#partlyAnswered.has(batch))
+    const lastMs = Math.max(0, ...unanswered.map(({ sentAtMs }) => sentAtMs))
+    const leftMs = lastMs + gathering.atMostMs - performance.now()
+    if (unanswered.length === 0 || leftMs <= 0) return false
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
       this.#send()
@@ -210,7 +218,7 @@ function split(calls: PendingCall[]): Batch[] {
   if (calls.length === 0) return []
   try {
     const body = pack(calls)
-    if (body.length <= batchByteLimit || calls.length === 1) return [{ calls, body }]
+    if (body.length <= batchByteLimit || calls.length === 1) return [{ calls, body, sentAtMs: performance.now() }]
   } catch (error) {
     if (calls.length === 1) {
       calls[0]!.fail(error as Error)

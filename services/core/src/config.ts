@@ -46,10 +46,10 @@ export const coreSchema = z.object({
       'A directory on the disk of the database, whose free space /metrics then has. `npm start` sets it to its data directory',
     ),
   DATABASE_URL: databaseUrl,
-  DATABASE_LIST_POOL: wholeNumber(4, 100)
-    .default(6)
+  DATABASE_LIST_POOL: wholeNumber(5, 100)
+    .default(8)
     .describe(
-      'Connections for lists: two for lists that count or sort, one reserved for workspaces that read no other list, the others for pages',
+      'Connections for lists: two for lists that count or sort, two for events, one reserved for workspaces that read no other list, the others for pages',
     ),
   DATABASE_PLACE: wholeNumber(0, 10_000)
     .optional()

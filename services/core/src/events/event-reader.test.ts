@@ -1,6 +1,7 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { connect } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
 import type { ListDatabase, ListQuery } from '../database/lists/list-reader.ts'
 import { EventReader } from './event-reader.ts'
@@ -49,6 +50,41 @@ test('one page is read at a time, and workspaces take turns', async () => {
   const uuid = (workspaceId: string) => uuidFromId('workspace', workspaceId)
   expect(waiting.map(({ workspace }) => workspace)).toEqual([first, second, first, first].map(uuid))
   expect(reader.load).toMatchObject({ running: 0, waiting: 0 })
+})
+
+test('neither the API nor webhooks keep the other waiting', async () => {
+  const workspaces = [await newWorkspace(1), await newWorkspace(1)] as const
+  const { reader, waiting } = heldReader()
+  const page = { after: 0, size: 10, types: [] }
+  const pages = workspaces.flatMap(workspaceId => [
+    reader.read(workspaceId, page),
+    reader.readForWebhook(workspaceId, page),
+  ])
+  expect(reader.load).toMatchObject({ running: 2, waiting: 2 })
+  for (let at = 0; at < pages.length; at++) {
+    await until('the next page is read', () => waiting.length > at)
+    waiting[at]!.begin()
+  }
+  expect((await Promise.all(pages)).map(({ events }) => events.length)).toEqual([1, 1, 1, 1])
+})
+
+test('lists of the workspace do not keep its pages of events waiting', async () => {
+  const workspaceId = await newWorkspace(1)
+  const owner = await connect(testCore.database.ownerUrl)
+  await owner.query('select pg_advisory_lock(1)')
+  const wait = { name: '', text: 'select pg_advisory_xact_lock_shared(1)' }
+  const lists = Array.from({ length: 12 }, () =>
+    testCore.core.lists.read({
+      workspace: uuidFromId('workspace', workspaceId)!,
+      cost: 'bounded',
+      statement: wait,
+      values: [],
+    }),
+  )
+  const { events } = await testCore.core.events.read(workspaceId, { after: 0, size: 10, types: [] })
+  expect(events).toHaveLength(1)
+  await owner.end()
+  await Promise.all(lists)
 })
 
 test('a page is built in several turns of the event loop, between which other work runs', async () => {

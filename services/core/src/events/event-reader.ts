@@ -23,25 +23,29 @@ type PageRequest = Pick<ReadEventsInput, 'after' | 'size' | 'types'>
 export type BuiltEvent = Pick<Event, 'eventId' | 'position' | 'type'> & { text: string }
 export type BuiltPage = Omit<EventPage, 'content'> & { events: BuiltEvent[] }
 
-/** Two at a time would make a tenth more pages, and double the time of a transfer meanwhile. */
-const pagesAtATime = 1
+/** Two pages at a time would make a tenth more of them, and double the time of a transfer meanwhile. */
+const onePage = {
+  slots: 1,
+  reservedSlots: 0,
+  waitingPerWorkspace: 64,
+  waiting: 1024,
+  reason: 'TOO_MANY_LISTS',
+} as const
+/** How long a page of the API and one of a webhook wait. */
+const waitMs = 5_000
+export const webhookWaitMs = 1_000
 
 /**
  * Reads pages of the event log, for the API and for webhooks. It answers only what the service wrote: it checks the MAC of every
  * row that it shows, each of which covers the one before. A page with any other row is not answered, and halts its workspace.
  *
- * Pages are read one at a time, and workspaces take turns. A page is built in several turns of the event loop, so that it delays no other call.
+ * One page of the API and one of webhooks are read at a time, and workspaces take turns. A page is built in several turns of the event loop, so that it delays no other call.
  */
 export class EventReader {
   readonly #core: Parts
-  readonly #pages = new WorkspaceConcurrencyLimit({
-    slots: pagesAtATime,
-    reservedSlots: 0,
-    waitingPerWorkspace: 64,
-    waiting: 1024,
-    waitMs: 5_000,
-    reason: 'TOO_MANY_LISTS',
-  })
+  /** Of the API and of webhooks: neither can keep the other waiting. */
+  readonly #pages = new WorkspaceConcurrencyLimit({ ...onePage, waitMs })
+  readonly #webhookPages = new WorkspaceConcurrencyLimit({ ...onePage, waitMs: webhookWaitMs })
 
   constructor(core: Parts) {
     this.#core = core
@@ -49,7 +53,8 @@ export class EventReader {
 
   /** The running and waiting pages. */
   get load() {
-    return this.#pages.load
+    const [api, webhooks] = [this.#pages.load, this.#webhookPages.load]
+    return { running: api.running + webhooks.running, waiting: api.waiting + webhooks.waiting }
   }
 
   /**
@@ -59,10 +64,19 @@ export class EventReader {
    * @throws DomainError GA2032; E001 if the log ends before `after`; S002 if too many pages wait, or if the page has a row that was
    *   written outside the service
    */
-  async read(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
+  read(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
+    return this.#readWithin(this.#pages, workspaceId, request)
+  }
+
+  /** As `read`, for a webhook. S002 if it waits for `webhookWaitMs`. */
+  readForWebhook(workspaceId: string, request: PageRequest): Promise<BuiltPage> {
+    return this.#readWithin(this.#webhookPages, workspaceId, request)
+  }
+
+  async #readWithin(pages: WorkspaceConcurrencyLimit, workspaceId: string, request: PageRequest): Promise<BuiltPage> {
     const workspace = uuidFromId('workspace', workspaceId)
     if (!workspace) throw new DomainError('GA2032')
-    return haltIfModified(this.#core, () => this.#pages.run(workspace, () => this.#readPage(workspace, request)))
+    return haltIfModified(this.#core, () => pages.run(workspace, () => this.#readPage(workspace, request)))
   }
 
   async #readPage(workspace: Uuid<'workspace'>, request: PageRequest): Promise<BuiltPage> {

@@ -172,7 +172,7 @@ export async function readStoredPage(
   const wanted = types.length === 0 ? eventTypes : types
   const rows = await db.read({
     workspace: workspaceId,
-    cost: 'bounded',
+    cost: 'events',
     statement: readEventsStatement,
     values: [
       workspaceId,

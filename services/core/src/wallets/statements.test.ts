@@ -196,13 +196,13 @@ describe('refusals, in order', () => {
   test('totals of too many flows are S012 TOO_EXPENSIVE', async () => {
     const pool = new pg.Pool({
       connectionString: testCore.database.serviceUrl,
-      max: 4,
+      max: 5,
       pipeline: true,
     } as pg.PoolConfig)
     pool.on('error', () => {})
     const owner = await connect(testCore.database.ownerUrl)
     await owner.query('begin; lock table transfer in access exclusive mode')
-    const reader = new ListReader(pool, 4, { shortMs: 10, longMs: 20 })
+    const reader = new ListReader(pool, 5, { shortMs: 10, longMs: 20 })
     const [walletId] = wallets() as [Id<'wallet'>]
     const of = { workspace: uuidFromId('workspace', workspaceId)!, wallet: uuidFromId('wallet', walletId) }
     const summed = sumOut(reader, of, { after: 0, upTo: 10 })

@@ -17,7 +17,7 @@ import { databaseTime } from '../database/clock.ts'
 import { classifyDatabaseError } from '../database/errors.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
-import type { BuiltEvent, EventReader } from '../events/event-reader.ts'
+import { type BuiltEvent, type EventReader, webhookWaitMs } from '../events/event-reader.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { DueWebhooks } from './due-webhooks.ts'
 import { Webhook } from './entities.ts'
@@ -145,9 +145,6 @@ function usableSecrets(
   }
 }
 
-/** A lease is not given if its events take longer to read: all other deliveries of the call would wait for it. */
-const readMs = 1_000
-
 type Reading = { events: EventReader; reads: Pool; log: Log }
 
 /**
@@ -159,7 +156,8 @@ type Reading = { events: EventReader; reads: Pool; log: Log }
 export async function readDeliveries(core: Reading, leases: readonly Lease[]): Promise<LeasedWebhook[]> {
   if (leases.length === 0) return []
   const maxLength = maxLeaseLength / leases.length
-  const late = setTimeout(readMs, null, { ref: false })
+  // All other deliveries of the call would wait for them.
+  const late = setTimeout(webhookWaitMs, null, { ref: false })
   const read = await Promise.all(leases.map(lease => readLease(core, lease, { maxLength, late })))
   const empty = read.flatMap(each => ('deliveries' in each ? [] : [each]))
   // These leases also end by themselves. The others must reach their courier.
@@ -175,9 +173,9 @@ async function readLease(
 ): Promise<LeasedWebhook | EmptyLease> {
   const { webhookId, workspaceId, generation } = leased
   try {
-    const page = events.read(workspaceId, { after: position, size: maxDeliveries, types })
+    const page = events.readForWebhook(workspaceId, { after: position, size: maxDeliveries, types })
     const read = await Promise.race([page, late])
-    if (!read) throw new Error(`they were not read in ${readMs} ms`)
+    if (!read) throw new Error(`they were not read in ${webhookWaitMs} ms`)
     const deliveries = deliveriesOf(read.events, { secrets, leasedAt, maxLength })
     return deliveries.length > 0 ? { ...leased, deliveries } : { webhookId, generation, position: read.last }
   } catch (error) {

@@ -7,7 +7,7 @@ import { ListReader } from './list-reader.ts'
 
 let database: TestDatabase
 let pool: pg.Pool
-const connections = 4
+const connections = 5
 beforeAll(async () => {
   database = await createTestDatabase()
   pool = new pg.Pool({ connectionString: database.serviceUrl, max: connections, pipeline: true } as pg.PoolConfig)

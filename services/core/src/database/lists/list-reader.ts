@@ -7,6 +7,8 @@ import { WorkspaceConcurrencyLimit } from '../workspace-concurrency-limit.ts'
 /** The statement of a page. */
 export type ListQuery<Row> = { workspace: string; statement: Statement<Row>; values: unknown[] } & (
   | { cost: 'bounded' }
+  /** A page of events: `EventReader` limits how many of them are read at a time. */
+  | { cost: 'events' }
   /** Takes longer with more rows. `blamed` is the parameter to change if it takes too long. */
   | { cost: 'search'; blamed: string }
 )
@@ -29,11 +31,13 @@ const oneSearch = { slots: 1, reservedSlots: 0, waitingPerWorkspace: 8, waiting:
 
 /** Connections for searches: one short and one long search at a time. */
 const searchConnections = 2
+/** Connections for events: one page of the API and one of webhooks at a time. They never wait for lists. */
+const eventConnections = 2
 
 /**
  * Reads lists on connections of their own, so that a workspace's expensive lists do not slow another workspace's.
  *
- * - Pages that are a range of numbers cost the same at any depth and use the connections that searches do not use. One
+ * - Pages that are a range of numbers cost the same at any depth and use the connections that searches and events do not use. One
  *   of these is reserved for workspaces with no running page.
  * - Every search first runs as a short one: one at a time, for at most 50 ms.
  * - Long searches run one at a time over all workspaces, each for at most two seconds. A search uses one processor of
@@ -46,7 +50,7 @@ export class ListReader implements ListDatabase {
   readonly #shortSearches: WorkspaceConcurrencyLimit
   readonly #longSearches: WorkspaceConcurrencyLimit
 
-  /** @param connections the size of the pool, at least four */
+  /** @param connections the size of the pool, at least five */
   constructor(pool: Pool, connections: number, limits: Partial<ListLimits> = {}) {
     this.#pool = pool
     this.#limits = { ...listLimits, ...limits }
@@ -54,7 +58,7 @@ export class ListReader implements ListDatabase {
     this.#shortSearches = new WorkspaceConcurrencyLimit({ ...oneSearch, waitMs })
     this.#longSearches = new WorkspaceConcurrencyLimit({ ...oneSearch, waitMs })
     this.#pages = new WorkspaceConcurrencyLimit({
-      slots: connections - searchConnections,
+      slots: connections - searchConnections - eventConnections,
       reservedSlots: 1,
       waitingPerWorkspace: 256,
       waiting: 1024,
@@ -71,6 +75,7 @@ export class ListReader implements ListDatabase {
   /** @throws DomainError S002 if too many lists wait; S012 if a search takes too long */
   async read<Row>(query: ListQuery<Row>): Promise<Row[]> {
     const { workspace, statement, values } = query
+    if (query.cost === 'events') return run(this.#pool, statement, values)
     if (query.cost === 'bounded') return this.#pages.run(workspace, () => run(this.#pool, statement, values))
     return (await this.#readShort(query)) ?? (await this.#readLong(query))
   }

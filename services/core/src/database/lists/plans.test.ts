@@ -189,7 +189,7 @@ describe('events', () => {
     // The event before the page is read as well, because the answer names it.
     const first = Math.max(after, 1)
     expect(page!.events.map(positionOf)).toEqual(Array.from({ length: after + 501 - first }, (_, at) => first + at))
-    expect(queries).toMatchObject([{ cost: 'bounded' }])
+    expect(queries).toMatchObject([{ cost: 'events' }])
     for (const plan of ['custom', 'generic'] as const)
       expect(await blocksOf(queries[0]!, plan), plan).toBeLessThan(1_500)
   })
