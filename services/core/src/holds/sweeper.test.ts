@@ -4,10 +4,12 @@ import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect, execute, query } from '../../../../test/setup/database.ts'
+import { until } from '../../../../test/setup/until.ts'
 import { run } from '../database/statement.ts'
+import type { LedgerRequest } from '../ledger/decide/requests.ts'
 import { findDueHolds } from '../ledger/store/queries.ts'
 import { expiryDelayStatement } from './figures.ts'
-import { findDueStatement } from './sweeper.ts'
+import { findDueStatement, sweepDueHolds } from './sweeper.ts'
 
 let testCore: TestCore
 beforeAll(async () => {
@@ -125,5 +127,29 @@ test('however many wallets have many due holds, a batch reads few of each', asyn
     const counts = [...Map.groupBy(due, ({ walletId }) => walletId).values()].map(holds => holds.length)
     expect(counts).toEqual(rows.map(() => 2))
     expect([...withMore]).toEqual([workspaceId])
+  })
+})
+
+test('however many workspaces have due holds, few of them are expired at a time', async () => {
+  const workspaces: Uuid<'workspace'>[] = []
+  for (let at = 0; at < 20; at++) workspaces.push((await newWallet(`at-a-time-${at}`)).workspaceId)
+  const copies = workspaces.map((_, at) => ({ of: `at-a-time-${at}`, count: 1, since: '1 second' }))
+  await withDueHolds(copies, async reads => {
+    const stopping = new AbortController()
+    const posted: { workspaceId: string; finish: () => void }[] = []
+    const shards = {
+      post: ({ workspaceId }: LedgerRequest) =>
+        new Promise<never>(resolve => posted.push({ workspaceId, finish: () => resolve([] as never) })),
+    }
+    const sweeping = sweepDueHolds({ reads, shards, log: testCore.core.log }, stopping.signal)
+    for (let at = 0; at < workspaces.length; at++) {
+      const expected = Math.min(workspaces.length, at + 8)
+      await until('as many as may be are posted', () => posted.length >= expected)
+      expect(posted.length).toBe(expected)
+      if (at === workspaces.length - 1) stopping.abort()
+      posted[at]!.finish()
+    }
+    await sweeping
+    expect(posted.map(({ workspaceId }) => workspaceId).toSorted()).toEqual(workspaces.toSorted())
   })
 })

@@ -12,6 +12,8 @@ const intervalMs = 1_000
 const searchedHolds = 10_000
 /** Maximum number of wallets whose due holds one sweep expires. */
 const walletLimit = 256
+/** Workspaces whose holds are expired at a time: in the queue, they wait before the transfers of others, and each weighs a hundred. */
+const workspacesAtATime = 8
 /**
  * A sweep looks for holds that expired this long ago at most, in seconds; every `sweepsPerFullOne`th looks for all. The due holds
  * of closed and halted workspaces stay open, and would otherwise be read by every sweep.
@@ -75,13 +77,21 @@ export async function sweepDueHolds(sweeper: Sweeper, stopping: AbortSignal): Pr
  */
 async function sweepOnce({ reads, shards }: Sweeper, leftOut: LeftOut, sinceSeconds: number): Promise<boolean> {
   const due = await run(reads, findDueStatement, [sinceSeconds, plainArray(leftOut.list())])
-  const byWorkspace = Map.groupBy(due, ({ workspaceId }) => workspaceId)
-  const expiries = Array.from(byWorkspace, ([workspaceId, wallets]) =>
-    expire(shards, leftOut, expiryOf(workspaceId, wallets)),
-  )
-  const late = setTimeout(intervalMs, [], { ref: false })
-  const outcomes: boolean[] = await Promise.race([Promise.all(expiries), late])
-  const hasMore = due.length === walletLimit || due.reduce((sum, { holds }) => sum + holds, 0) > dueHoldLimit
+  const left = Map.groupBy(due, ({ workspaceId }) => workspaceId).entries()
+  const outcomes: boolean[] = []
+  let isLate = false
+  const expireNext = async () => {
+    while (!isLate) {
+      const { done, value } = left.next()
+      if (done) return
+      outcomes.push(await expire(shards, leftOut, expiryOf(...value)))
+    }
+  }
+  const late = setTimeout(intervalMs, undefined, { ref: false })
+  await Promise.race([Promise.all(Array.from({ length: workspacesAtATime }, expireNext)), late])
+  isLate = true
+  const hasMore =
+    !left.next().done || due.length === walletLimit || due.reduce((sum, { holds }) => sum + holds, 0) > dueHoldLimit
   return !(hasMore && outcomes.includes(true))
 }
 
