@@ -146,6 +146,57 @@ test('a session that keeps replaced rows from removal is ended after a while, al
   for (const { client } of [second, core]) client.release(true)
 })
 
+test.each(['own', 'other'])(
+  'a transaction that keeps replaced rows from removal is ended after a while, in a database: %s',
+  async which => {
+    const sessions = openAs('sessions', chainKey)
+    foreign = new ForeignSessions(sessions, chainKey, createLog('test', 'silent').log, { keptMs: 1 })
+    const url = which === 'own' ? database.serviceUrl : urlOf(database.serviceUrl, 'postgres')
+    const session = await hold(openAs('psql', undefined, url), 34)
+    await session.client.query('select pg_current_xact_id()')
+    await until('it is ended', async () => {
+      await foreign.look()
+      return !(await isAlive(session))
+    })
+    expect(foreign.ended).toBe(1)
+    session.client.release(true)
+  },
+)
+
+test.each(['own', 'other'])(
+  'a session with more subtransactions than snapshots have room for is ended at once, in a database: %s',
+  async which => {
+    const url = which === 'own' ? database.serviceUrl : urlOf(database.serviceUrl, 'postgres')
+    const [few, many] = await Promise.all([35, 36].map(key => hold(openAs('psql', undefined, url), key)))
+    for (const [{ client }, count] of [
+      [few!, 60],
+      [many!, 70],
+    ] as const)
+      for (let at = 0; at < count; at++) await client.query(`savepoint s; create temporary table t${at} ()`)
+    await foreign.look()
+    await until('it is ended', async () => !(await isAlive(many!)))
+    expect(await isAlive(few!)).toBe(true)
+    expect(foreign.ended).toBe(1)
+    for (const { client } of [few!, many!]) client.release(true)
+  },
+)
+
+test('a session that stays long is ended, and one of a core is not', async () => {
+  const sessions = openAs('sessions', chainKey)
+  foreign = new ForeignSessions(sessions, chainKey, createLog('test', 'silent').log, { stayMs: 1 })
+  const elsewhere = openAs('psql', undefined, urlOf(database.serviceUrl, 'postgres'))
+  const [session, core, other] = await Promise.all([
+    hold(openAs('psql'), 37),
+    hold(openAs('reads', chainKey), 38),
+    hold(elsewhere, 39),
+  ])
+  await foreign.look()
+  await until('it is ended', async () => !(await isAlive(session)))
+  expect([await isAlive(core), await isAlive(other)]).toEqual([true, true])
+  expect(foreign.ended).toBe(1)
+  for (const { client } of [session, core, other]) client.release(true)
+})
+
 test('a session in another database that locks the role itself is ended when it blocks a migration', async () => {
   const client = await openAs('psql', undefined, urlOf(database.serviceUrl, 'postgres')).connect()
   client.on('error', () => {})

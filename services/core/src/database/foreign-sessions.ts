@@ -22,6 +22,11 @@ const shareOfLocks = 64
  * rows, and each look-up of one of them passes all its versions that were not removed.
  */
 const defaultKeptMs = 5 * 60_000
+/**
+ * How long a session that no core has opened may stay in this database. As long as it has a temporary table, PostgreSQL reuses no
+ * transaction IDs, of which another session can use up half in this time.
+ */
+const defaultStayMs = 30 * 60_000
 
 /** What every role may see of a session. */
 export type BlockingSession = { pid: number; role: string; application: string }
@@ -41,8 +46,12 @@ type Session = BlockingSession & {
    * for this session, and never deliver their events.
    */
   hasLocked: boolean
-  /** The transaction from which on PostgreSQL keeps rows that were replaced, because this session may still read them. */
+  /** The transaction from which on PostgreSQL keeps rows that were replaced, because of this session. */
   oldest: string | null
+  /** Whether its transaction has more than 64 subtransactions, for which every snapshot of the server has to look on disk. */
+  hasOverflowed: boolean
+  /** Whether it is in the database of core. */
+  isHere: boolean
 }
 
 type EndedSession = Pick<Session, 'pid' | 'application' | 'address' | 'startedAt'>
@@ -55,7 +64,10 @@ const findSessionsStatement = statement<Session>(
      blocking as materialized (
        select unnest(pg_blocking_pids(pid)) as pid, pid as waiting
        from (select distinct pid from lock where not granted) waiting
-       where pid in (select pid from pg_stat_activity where datname = current_database()))
+       where pid in (select pid from pg_stat_activity where datname = current_database())),
+     overflowed as materialized (
+       select pg_stat_get_backend_pid(id) as pid from pg_stat_get_backend_idset() id
+       where (pg_stat_get_backend_subxact(id)).subxact_overflowed)
    select a.pid, coalesce(a.usename, '') as role, a.usename is not distinct from session_user as "hasRoleOfCore",
      coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
      coalesce(a.backend_start::text, '') as "startedAt",
@@ -68,11 +80,13 @@ const findSessionsStatement = statement<Session>(
        where l.pid = a.pid and l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
          and l.database = (select oid from pg_database where datname = current_database())
          and c.relnamespace = current_schema()::regnamespace) as "hasLocked",
-     coalesce(a.backend_xmin, a.backend_xid)::text as oldest
+     -- A snapshot counts for its own database, and a transaction for all of them.
+     coalesce(case when a.datname = current_database() then a.backend_xmin end, a.backend_xid)::text as oldest,
+     a.pid in (select pid from overflowed) as "hasOverflowed",
+     a.datname is not distinct from current_database() as "isHere"
    from pg_stat_activity a
    -- A session in another database can lock the role itself, which a migration changes.
-   where a.pid <> pg_backend_pid() and (a.datname = current_database() and a.usename = session_user
-     or a.pid in (select pid from blocking))`,
+   where a.pid <> pg_backend_pid() and (a.usename = session_user or a.pid in (select pid from blocking))`,
 )
 
 type LockHolder = EndedSession & { marks: string[] | null; locks: number }
@@ -133,6 +147,7 @@ export class ForeignSessions {
    */
   #kept = new Map<string, number>()
   readonly #keptMs: number
+  readonly #stayMs: number
   /** The OID of the service's role. */
   #role: number | undefined
   /** How many foreign sessions this core has ended, and how many it found last. */
@@ -143,7 +158,11 @@ export class ForeignSessions {
     own: Pool,
     chainKey: KeyObject,
     log: Log,
-    { keptMs = defaultKeptMs, others = [] }: { keptMs?: number; others?: readonly Pool[] } = {},
+    {
+      keptMs = defaultKeptMs,
+      stayMs = defaultStayMs,
+      others = [],
+    }: { keptMs?: number; stayMs?: number; others?: readonly Pool[] } = {},
   ) {
     this.#own = own
     this.#others = others
@@ -153,6 +172,7 @@ export class ForeignSessions {
     this.#chainKey = chainKey
     this.#log = log
     this.#keptMs = keptMs
+    this.#stayMs = stayMs
   }
 
   /** Looks for foreign sessions twice a second. */
@@ -174,7 +194,7 @@ export class ForeignSessions {
   }
 
   /**
-   * Ends those that block others or have locked something, and notes those that it may not end.
+   * Ends those that keep others from working, and notes those that it may not end.
    *
    * @throws the error of the last connection, if it fails on all of them
    */
@@ -207,10 +227,17 @@ export class ForeignSessions {
     const sessions = await run(this.#db, findSessionsStatement, [])
     const ours = sessions.filter(({ hasRoleOfCore }) => hasRoleOfCore)
     const foreign = ours.filter(session => !this.#isMarked(session))
-    this.found = foreign.filter(({ ageMs }) => ageMs > unmarkedMs).length
+    this.found = foreign.filter(({ isHere, ageMs }) => isHere && ageMs > unmarkedMs).length
     const keeping = this.#findKeeping(foreign)
     await this.#end(
-      foreign.filter(session => session.blocks.length > 0 || session.hasLocked || keeping.includes(session)),
+      foreign.filter(
+        session =>
+          session.blocks.length > 0 ||
+          session.hasLocked ||
+          session.hasOverflowed ||
+          (session.isHere && session.ageMs > this.#stayMs) ||
+          keeping.includes(session),
+      ),
     )
     await this.#rollBackPrepared()
     const cores = new Set(ours.filter(session => !foreign.includes(session)).map(({ pid }) => pid))
