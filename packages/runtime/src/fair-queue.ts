@@ -36,11 +36,16 @@ export class FairQueue<Item extends QueueItem> {
     return [...this.#queues.values()]
   }
 
+  /** The total weight of the items of a sender, whatever their keys. */
+  weightOf(sender: string): number {
+    return this.#senders.get(sender) ?? 0
+  }
+
   /** Whether an item can be added. */
   hasRoom(key: string, sender: string | null = null): boolean {
     const weight = this.#queues.get(key)?.weight ?? 0
     const limit = weight === 0 ? 2 * this.#limit : this.#limit
-    const ofSender = sender === null ? 0 : (this.#senders.get(sender) ?? 0)
+    const ofSender = sender === null ? 0 : this.weightOf(sender)
     return this.#size < limit && Math.max(weight, ofSender) < Math.max(1, this.#limit / 2)
   }
 
@@ -120,7 +125,7 @@ export class FairQueue<Item extends QueueItem> {
   #count({ sender = null }: Item, weight: number): void {
     this.#size += weight
     if (sender === null) return
-    const ofSender = (this.#senders.get(sender) ?? 0) + weight
+    const ofSender = this.weightOf(sender) + weight
     if (ofSender === 0) this.#senders.delete(sender)
     else this.#senders.set(sender, ofSender)
   }

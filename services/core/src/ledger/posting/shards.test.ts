@@ -121,6 +121,31 @@ describe('a workspace for which many commands wait', () => {
     await Promise.all(posted)
   })
 
+  test('or many of one service token in many workspaces: the others do not wait behind them, and its workspaces have equal shares', async () => {
+    const { shards, batches } = heldShard(2_000)
+    const byToken = (workspaceId: string) =>
+      shards.post(
+        requestOf(workspaceId, postingOf({ remark: workspaceId, actor: 'service:a' }), {
+          deadlineMs: performance.now() + 10_000,
+        }),
+      )
+    const posted = [
+      ...many(60, () => byToken('a')),
+      ...many(300, at => byToken(`other ${at}`)),
+      shards.post(posting('b', 'modest')),
+      shards.post(posting('a', 'own')),
+    ]
+    await settled()
+    expect(batches.map(({ names }) => names.length)).toEqual([256, 1])
+    expect(batches[0]!.names.filter(name => name === 'a')).toHaveLength(1)
+    expect(batches[1]!.names).toEqual(['modest'])
+    for (let at = 0; at < batches.length; at++) {
+      batches[at]!.finish()
+      await settled()
+    }
+    await Promise.all(posted)
+  })
+
   test('whose requests have all expired does not keep others like it waiting', async () => {
     const { shards, batches } = heldShard(1_000)
     const late = Promise.allSettled(many(64, () => shards.post(posting('a', 'late', -1))))

@@ -25,8 +25,8 @@ export type ShardOptions = {
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
 const batchLimit = 256
 /**
- * From this many waiting commands on, shards post separately, and so does a workspace that has as many: below it, the fixed cost of a
- * second batch exceeds its use.
+ * From this many waiting commands on, shards post separately, and so does a workspace or a service token that has as many: below it,
+ * the fixed cost of a second batch exceeds its use.
  */
 const separateFrom = 64
 /** How long the few requests of a shard wait for the batch of another one. */
@@ -36,7 +36,7 @@ const haltWaitMs = 500
 /** How often waiting requests whose deadline has passed are rejected, even while a batch is stuck. */
 const sweepMs = 500
 
-/** A batch of one busy workspace, or one of all others. */
+/** A batch of one busy workspace or service token, or one of all others. */
 type Lane = 'busy' | 'others'
 
 type Shard = {
@@ -51,7 +51,8 @@ type Shard = {
  * flight wait for it, but not long. Without a batch in flight, no timer delays a request.
  *
  * So that nobody waits behind them, the requests of a busy workspace, for which many commands wait, have batches of their own: at the
- * same time as those of the others, and one at a time in each shard. No workspace is in two batches at a time.
+ * same time as those of the others, and one at a time in each shard. So do those of a busy service token, in however many workspaces. No
+ * workspace is in two batches at a time.
  *
  * The workspaces of a shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others. All
  * that one service token posts fills at most half of it as well, in however many workspaces: the others are for API keys.
@@ -142,29 +143,36 @@ export class Shards {
     if (this.#isClosed) this.#idle.resolve()
   }
 
-  /** Starts a batch of the busy workspace whose turn it is. */
+  /** Starts a batch of the busy workspace or service token whose turn it is. */
   #startBusy(shard: Shard): void {
     while (!shard.posting.has('busy')) {
-      const next = shard.queue.waiting.find(waiting => isBusy(waiting) && !this.#isInFlight(waiting))
+      const next = shard.queue.waiting.find(waiting => isBusy(shard, waiting) && !this.#isInFlight(waiting))
       if (!next) return
-      const workspaceId = workspaceOf(next)
-      // Includes what service tokens post to it, which have turns of their own.
-      void this.#post('busy', [shard], waiting => workspaceOf(waiting) === workspaceId)
+      const { request, sender } = next.items[0]!
+      const isOfWorkspace = (waiting: Waiting<WaitingRequest>) => workspaceOf(waiting) === request.workspaceId
+      const isOfSender = (waiting: Waiting<WaitingRequest>) =>
+        waiting.items[0]!.sender === sender && !this.#isInFlight(waiting)
+      // A workspace with what service tokens post to it, which have turns of their own.
+      const isTaken = next.weight >= separateFrom ? isOfWorkspace : isOfSender
+      void this.#post('busy', [shard], (_, waiting) => isTaken(waiting))
     }
   }
 
   /** Starts a batch for the waiting requests of all shards, or for those of each, unless they have to wait. */
   #startOthers(): void {
-    const isReady = (waiting: Waiting<WaitingRequest>) => !isBusy(waiting) && !this.#isInFlight(waiting)
-    const ready = this.#shards.filter(({ queue, posting }) => !posting.has('others') && queue.waiting.some(isReady))
+    const isReady = (shard: Shard, waiting: Waiting<WaitingRequest>) =>
+      !isBusy(shard, waiting) && !this.#isInFlight(waiting)
+    const ready = this.#shards.filter(
+      shard => !shard.posting.has('others') && shard.queue.waiting.some(waiting => isReady(shard, waiting)),
+    )
     if (ready.length === 0) return
     if (this.#waitingOfOthers() >= separateFrom) for (const shard of ready) void this.#post('others', [shard], isReady)
     else if (!this.#mustGather()) void this.#post('others', ready, isReady)
   }
 
   #waitingOfOthers(): number {
-    const weightIn = ({ queue }: Shard) =>
-      queue.waiting.reduce((sum, waiting) => sum + (isBusy(waiting) ? 0 : waiting.weight), 0)
+    const weightIn = (shard: Shard) =>
+      shard.queue.waiting.reduce((sum, waiting) => sum + (isBusy(shard, waiting) ? 0 : waiting.weight), 0)
     return this.#shards.reduce((sum, shard) => sum + weightIn(shard), 0)
   }
 
@@ -183,9 +191,9 @@ export class Shards {
   async #post(
     lane: Lane,
     shards: readonly Shard[],
-    isTaken: (waiting: Waiting<WaitingRequest>) => boolean,
+    isTaken: (shard: Shard, waiting: Waiting<WaitingRequest>) => boolean,
   ): Promise<void> {
-    const batch = shards.flatMap(({ queue }) => queue.take(batchLimit, isTaken))
+    const batch = shards.flatMap(shard => shard.queue.take(batchLimit, waiting => isTaken(shard, waiting)))
     const weight = batch.reduce((sum, each) => sum + each.weight, 0)
     // All of them had expired.
     if (weight === 0) return
@@ -228,9 +236,10 @@ function waitingIn(shards: readonly Shard[]): number {
   return shards.reduce((sum, { queue }) => sum + queue.size, 0)
 }
 
-/** Whether many commands of a workspace wait. */
-function isBusy({ weight }: Waiting<WaitingRequest>): boolean {
-  return weight >= separateFrom
+/** Whether many commands of the workspace wait, or many of the service token in all workspaces of the shard. */
+function isBusy({ queue }: Shard, { items, weight }: Waiting<WaitingRequest>): boolean {
+  const sender = items[0]!.sender ?? null
+  return weight >= separateFrom || (sender !== null && queue.weightOf(sender) >= separateFrom)
 }
 
 function workspaceOf({ items }: Waiting<WaitingRequest>): Uuid<'workspace'> {
