@@ -56,11 +56,11 @@ test('postings that arrive while a batch is in flight form the next one, in whic
   expect(shards.depth).toEqual({ waiting: 0, posting: 0 })
 })
 
-describe('a workspace for which many commands wait', () => {
+describe('many waiting commands', () => {
   const many = <Made>(length: number, post: (at: number) => Promise<Made>) =>
     Array.from({ length }, (_, at) => post(at))
 
-  test('has batches of its own, behind which nobody else waits, one at a time', async () => {
+  test('of a workspace have batches of their own, one at a time, behind which nobody else waits', async () => {
     const { shards, batches } = heldShard(1_000)
     const busy = many(300, at => shards.post(posting('a', `busy ${at}`)))
     await settled()
@@ -80,7 +80,7 @@ describe('a workspace for which many commands wait', () => {
     await shards.close()
   })
 
-  test('takes turns with others like it', async () => {
+  test('of several workspaces take turns', async () => {
     const { shards, batches } = heldShard(2_000)
     const posted = [
       ...many(600, () => shards.post(posting('a', 'a'))),
@@ -94,7 +94,7 @@ describe('a workspace for which many commands wait', () => {
     expect(batches.map(({ names }) => names[0])).toEqual(['a', 'b', 'a', 'a'])
   })
 
-  test('waits until its batch with others is finished', async () => {
+  test('of a workspace wait until its batch with others is finished', async () => {
     const { shards, batches } = heldShard(1_000)
     const posted = [shards.post(posting('a', '1')), shards.post(posting('b', '2'))]
     await settled()
@@ -108,7 +108,7 @@ describe('a workspace for which many commands wait', () => {
     await Promise.all(posted)
   })
 
-  test('is posted together with what service tokens post to it', async () => {
+  test('of a workspace are posted together with what service tokens post to it', async () => {
     const { shards, batches } = heldShard(1_000)
     const byToken = postingOf({ remark: 'token', actor: 'service:a' })
     const posted = [
@@ -121,7 +121,7 @@ describe('a workspace for which many commands wait', () => {
     await Promise.all(posted)
   })
 
-  test('or many of one service token in many workspaces: the others do not wait behind them, and its workspaces have equal shares', async () => {
+  test('of one service token have batches of their own as well, in which its workspaces have equal shares', async () => {
     const { shards, batches } = heldShard(2_000)
     const byToken = (workspaceId: string) =>
       shards.post(
@@ -146,7 +146,7 @@ describe('a workspace for which many commands wait', () => {
     await Promise.all(posted)
   })
 
-  test('whose requests have all expired does not keep others like it waiting', async () => {
+  test('that have all expired keep no others waiting', async () => {
     const { shards, batches } = heldShard(1_000)
     const late = Promise.allSettled(many(64, () => shards.post(posting('a', 'late', -1))))
     const posted = many(64, () => shards.post(posting('b', 'b')))
