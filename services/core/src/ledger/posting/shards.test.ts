@@ -133,17 +133,20 @@ describe('many waiting commands', () => {
       ...many(60, () => byToken('a')),
       ...many(300, at => byToken(`other ${at}`)),
       shards.post(posting('b', 'modest')),
+      // Is not kept waiting by batch after batch of the token.
       shards.post(posting('a', 'own')),
     ]
     await settled()
     expect(batches.map(({ names }) => names.length)).toEqual([256, 1])
     expect(batches[0]!.names.filter(name => name === 'a')).toHaveLength(1)
     expect(batches[1]!.names).toEqual(['modest'])
+    posted.push(...many(300, at => byToken(`other ${at}`)))
     for (let at = 0; at < batches.length; at++) {
       batches[at]!.finish()
       await settled()
     }
     await Promise.all(posted)
+    expect(batches.findIndex(({ names }) => names.includes('own'))).toBe(2)
   })
 
   test('that have all expired keep no others waiting', async () => {

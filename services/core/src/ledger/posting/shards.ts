@@ -148,12 +148,12 @@ export class Shards {
     while (!shard.posting.has('busy')) {
       const next = shard.queue.waiting.find(waiting => isBusy(shard, waiting) && !this.#isInFlight(waiting))
       if (!next) return
-      const { request, sender } = next.items[0]!
-      const isOfWorkspace = (waiting: Waiting<WaitingRequest>) => workspaceOf(waiting) === request.workspaceId
-      const isOfSender = (waiting: Waiting<WaitingRequest>) =>
-        waiting.items[0]!.sender === sender && !this.#isInFlight(waiting)
-      // A workspace with what service tokens post to it, which have turns of their own.
-      const isTaken = next.weight >= separateFrom ? isOfWorkspace : isOfSender
+      const { sender } = next.items[0]!
+      const busy = next.weight >= separateFrom ? [next] : shard.queue.waiting.filter(isOf(sender))
+      // With what others post to these workspaces: it would have to wait for batch after batch.
+      const workspaces = new Set(busy.map(workspaceOf))
+      const isTaken = (waiting: Waiting<WaitingRequest>) =>
+        workspaces.has(workspaceOf(waiting)) && !this.#isInFlight(waiting)
       void this.#post('busy', [shard], (_, waiting) => isTaken(waiting))
     }
   }
@@ -234,6 +234,10 @@ export class Shards {
 /** How many commands wait in these shards. */
 function waitingIn(shards: readonly Shard[]): number {
   return shards.reduce((sum, { queue }) => sum + queue.size, 0)
+}
+
+function isOf(sender: WaitingRequest['sender']) {
+  return ({ items }: Waiting<WaitingRequest>) => items[0]!.sender === sender
 }
 
 /** Whether many commands of the workspace wait, or many of the service token in all workspaces of the shard. */
