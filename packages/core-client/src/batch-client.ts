@@ -20,8 +20,8 @@ const limits = {
     timeoutMs: 8_000,
     gathering: { calls: 16, atMostMs: 25 },
   },
-  // So that a request has about as many transfers as one of creates.
-  transferBatches: { channel: 'commands', batches: 2, callsPerBatch: 5, waitMs: 3_000, timeoutMs: 8_000 },
+  // One of at most a hundred transfers at a time, because creates wait while core decodes and validates them.
+  transferBatches: { channel: 'commands', batches: 10, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
   // A request each: one that waits for a lock delays no posting.
   commands: { channel: 'commands', batches: 16, callsPerBatch: 1, waitMs: 3_000, timeoutMs: 8_000 },
   reads: { channel: 'reads', batches: 2, callsPerBatch: batchCallLimit, waitMs: 3_000, timeoutMs: 3_000 },

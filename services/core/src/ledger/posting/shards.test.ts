@@ -62,9 +62,9 @@ describe('many waiting commands', () => {
 
   test('of a workspace have batches of their own, one at a time, behind which nobody else waits', async () => {
     const { shards, batches } = heldShard(1_000)
-    const busy = many(300, at => shards.post(posting('a', `busy ${at}`)))
+    const busy = many(150, at => shards.post(posting('a', `busy ${at}`)))
     await settled()
-    expect(batches.map(({ names }) => names.length)).toEqual([256])
+    expect(batches.map(({ names }) => names.length)).toEqual([100])
     for (const at of [1, 2]) {
       const modest = shards.post(posting('b', 'modest'))
       await settled()
@@ -74,7 +74,7 @@ describe('many waiting commands', () => {
     }
     batches[0]!.finish()
     await settled()
-    expect(batches[3]!.names).toHaveLength(44)
+    expect(batches[3]!.names).toHaveLength(50)
     batches[3]!.finish()
     await Promise.all(busy)
     await shards.close()
@@ -83,7 +83,7 @@ describe('many waiting commands', () => {
   test('of several workspaces take turns', async () => {
     const { shards, batches } = heldShard(2_000)
     const posted = [
-      ...many(600, () => shards.post(posting('a', 'a'))),
+      ...many(250, () => shards.post(posting('a', 'a'))),
       ...many(100, () => shards.post(posting('b', 'b'))),
     ]
     for (let at = 0; at < 4; at++) {
@@ -131,22 +131,22 @@ describe('many waiting commands', () => {
       )
     const posted = [
       ...many(60, () => byToken('a')),
-      ...many(300, at => byToken(`other ${at}`)),
+      ...many(160, at => byToken(`other ${at % 80}`)),
       shards.post(posting('b', 'modest')),
       // Is not kept waiting by batch after batch of the token.
       shards.post(posting('a', 'own')),
     ]
     await settled()
-    expect(batches.map(({ names }) => names.length)).toEqual([256, 1])
-    expect(batches[0]!.names.filter(name => name === 'a')).toHaveLength(1)
+    expect(batches.map(({ names }) => names.length)).toEqual([100, 1])
+    expect(batches[0]!.names.filter(name => name === 'a')).toHaveLength(2)
     expect(batches[1]!.names).toEqual(['modest'])
-    posted.push(...many(300, at => byToken(`other ${at}`)))
+    posted.push(...many(160, at => byToken(`other ${at % 80}`)))
     for (let at = 0; at < batches.length; at++) {
       batches[at]!.finish()
       await settled()
     }
     await Promise.all(posted)
-    expect(batches.findIndex(({ names }) => names.includes('own'))).toBe(2)
+    expect(batches.findIndex(({ names }) => names.includes('own'))).toBe(0)
   })
 
   test('that have all expired keep no others waiting', async () => {
@@ -281,16 +281,16 @@ test('a request with many commands weighs as many', async () => {
   const first = shards.post(posting('a', 'first'))
   await settled()
   const heavy = Array.from({ length: 4 }, (_, at) => {
-    const commands = Array.from({ length: 100 }, () => postingOf({ remark: `heavy ${at}` }))
+    const commands = Array.from({ length: 40 }, () => postingOf({ remark: `heavy ${at}` }))
     return shards.post({ ...posting('a', ''), commands })
   })
-  expect(shards.depth).toEqual({ waiting: 400, posting: 1 })
+  expect(shards.depth).toEqual({ waiting: 160, posting: 1 })
   batches[0]!.finish()
   await first
   await settled()
-  // The third request reaches the limit of 256.
+  // The third request reaches the limit of 100.
   expect(batches[1]!.names).toEqual(['heavy 0', 'heavy 1', 'heavy 2'])
-  expect(shards.depth).toEqual({ waiting: 100, posting: 300 })
+  expect(shards.depth).toEqual({ waiting: 40, posting: 120 })
   batches[1]!.finish()
   await settled()
   batches[2]!.finish()

@@ -24,6 +24,8 @@ export type ShardOptions = {
 
 /** Number of commands at which a batch takes no further request. Larger batches add latency without adding throughput. */
 const batchLimit = 256
+/** The same of a busy workspace or service token: deciding a larger batch would keep the event loop from the others. */
+const busyBatchLimit = 100
 /**
  * From this many waiting commands on, shards post separately, and so does a workspace or a service token that has as many: below it,
  * the fixed cost of a second batch exceeds its use.
@@ -193,7 +195,8 @@ export class Shards {
     shards: readonly Shard[],
     isTaken: (shard: Shard, waiting: Waiting<WaitingRequest>) => boolean,
   ): Promise<void> {
-    const batch = shards.flatMap(shard => shard.queue.take(batchLimit, waiting => isTaken(shard, waiting)))
+    const limit = lane === 'busy' ? busyBatchLimit : batchLimit
+    const batch = shards.flatMap(shard => shard.queue.take(limit, waiting => isTaken(shard, waiting)))
     const weight = batch.reduce((sum, each) => sum + each.weight, 0)
     // All of them had expired.
     if (weight === 0) return
