@@ -140,9 +140,10 @@ export class CallQueue {
     const { gathering } = this.#limits
     if (!gathering || this.#waiting.size >= gathering.calls) return false
     const unanswered = [...this.#batches].filter(batch => !this.#partlyAnswered.has(batch))
-    const lastMs = Math.max(0, ...unanswered.map(({ sentAtMs }) => sentAtMs))
+    const lastMs = Math.max(...unanswered.map(({ sentAtMs }) => sentAtMs))
     const leftMs = lastMs + gathering.atMostMs - performance.now()
-    if (unanswered.length === 0 || leftMs <= 0) return false
+    // Also without any.
+    if (leftMs <= 0) return false
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
       this.#send()

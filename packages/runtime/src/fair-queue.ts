@@ -36,17 +36,16 @@ export class FairQueue<Item extends QueueItem> {
     return [...this.#queues.values()]
   }
 
-  /** The total weight of the items of a sender, whatever their keys. */
-  weightOf(sender: string): number {
-    return this.#senders.get(sender) ?? 0
+  /** The total weight of the items of a sender, whatever their keys; 0 for null. */
+  weightOf(sender: string | null): number {
+    return sender === null ? 0 : (this.#senders.get(sender) ?? 0)
   }
 
   /** Whether an item can be added. */
   hasRoom(key: string, sender: string | null = null): boolean {
     const weight = this.#queues.get(key)?.weight ?? 0
     const limit = weight === 0 ? 2 * this.#limit : this.#limit
-    const ofSender = sender === null ? 0 : this.weightOf(sender)
-    return this.#size < limit && Math.max(weight, ofSender) < Math.max(1, this.#limit / 2)
+    return this.#size < limit && Math.max(weight, this.weightOf(sender)) < Math.max(1, this.#limit / 2)
   }
 
   /** Adds an item. Returns false, and adds nothing, if the queue is full. */

@@ -64,8 +64,8 @@ async function waitFor(pool: Pool, keys: number[]): Promise<Promise<unknown>[]> 
   return waiting
 }
 
-const isAlive = async ({ pid }: { pid: number }) =>
-  (await query(database.ownerUrl, 'select from pg_stat_activity where pid = $1', [pid])).length > 0
+const isAlive = async ({ pid }: { pid: number }, url = database.ownerUrl) =>
+  (await query(url, 'select from pg_stat_activity where pid = $1', [pid])).length > 0
 
 test('a session of another core is not ended, and one with a forged name or a copied mark is', async () => {
   const core = openAs('ledger', chainKey)
@@ -163,24 +163,6 @@ test.each(['own', 'other'])(
   },
 )
 
-test.each(['own', 'other'])(
-  'a session with more subtransactions than snapshots have room for is ended at once, in a database: %s',
-  async which => {
-    const url = which === 'own' ? database.serviceUrl : urlOf(database.serviceUrl, 'postgres')
-    const [few, many] = await Promise.all([35, 36].map(key => hold(openAs('psql', undefined, url), key)))
-    for (const [{ client }, count] of [
-      [few!, 60],
-      [many!, 70],
-    ] as const)
-      for (let at = 0; at < count; at++) await client.query(`savepoint s; create temporary table t${at} ()`)
-    await foreign.look()
-    await until('it is ended', async () => !(await isAlive(many!)))
-    expect(await isAlive(few!)).toBe(true)
-    expect(foreign.ended).toBe(1)
-    for (const { client } of [few!, many!]) client.release(true)
-  },
-)
-
 test('a session that stays long is ended, and one of a core is not', async () => {
   const sessions = openAs('sessions', chainKey)
   foreign = new ForeignSessions(sessions, chainKey, createLog('test', 'silent').log, { stayMs: 1 })
@@ -216,7 +198,8 @@ test('a session in another database that locks the role itself is ended when it 
   client.release(true)
 })
 
-describe('a session that fills the table of locks, which all databases of a server share', () => {
+/** With a server of its own, on which no other core ends these sessions first. */
+describe('what all databases of a server share', () => {
   let postgres: Postgres
   let ownerUrl: string
   let serviceUrl: string
@@ -237,36 +220,59 @@ describe('a session that fills the table of locks, which all databases of a serv
   })
   afterAll(() => postgres.stop())
 
-  test.each(['postgres', 'other'])('is ended, and others get locks again: database %s', async name => {
-    foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
-    await foreign.look()
-    const attacker = openAs('psql', undefined, urlOf(serviceUrl, name))
-    const client = await attacker.connect()
-    client.on('error', () => {})
-    const full = { code: '53200' }
-    const anyLock = 'select pg_advisory_lock(1)'
-    for (const count of [500, 1])
-      for (let key = 0, isFull = false; !isFull; key += count)
-        await client
-          .query(`select pg_advisory_lock($1, n) from generate_series($2::integer, $3) n`, [
-            count,
-            key,
-            key + count - 1,
-          ])
-          .catch(error => {
-            expect(error).toMatchObject(full)
-            isFull = true
-          })
-    await expect(query(ownerUrl, anyLock)).rejects.toMatchObject(full)
-    // The table may stay full for a moment, and then the rest of this look fails.
-    await foreign.look().catch(error => expect(error).toMatchObject(full))
-    await until('others get locks', () =>
-      query(ownerUrl, anyLock).then(
-        () => true,
-        () => false,
-      ),
-    )
-    expect(foreign.ended).toBe(1)
-    client.release(true)
-  })
+  test.each(['postgres', 'other'])(
+    'a session with more subtransactions than snapshots have room for is ended at once: database %s',
+    async name => {
+      foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+      const [few, many] = await Promise.all(
+        [35, 36].map(key => hold(openAs('psql', undefined, urlOf(serviceUrl, name)), key)),
+      )
+      for (const [{ client }, count] of [
+        [few!, 60],
+        [many!, 70],
+      ] as const)
+        for (let at = 0; at < count; at++) await client.query(`savepoint s; create temporary table t${at} ()`)
+      await foreign.look()
+      await until('it is ended', async () => !(await isAlive(many!, ownerUrl)))
+      expect(await isAlive(few!, ownerUrl)).toBe(true)
+      expect(foreign.ended).toBe(1)
+      for (const { client } of [few!, many!]) client.release(true)
+    },
+  )
+
+  test.each(['postgres', 'other'])(
+    'a session that fills the table of locks is ended, and others get locks again: database %s',
+    async name => {
+      foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+      await foreign.look()
+      const attacker = openAs('psql', undefined, urlOf(serviceUrl, name))
+      const client = await attacker.connect()
+      client.on('error', () => {})
+      const full = { code: '53200' }
+      const anyLock = 'select pg_advisory_lock(1)'
+      for (const count of [500, 1])
+        for (let key = 0, isFull = false; !isFull; key += count)
+          await client
+            .query(`select pg_advisory_lock($1, n) from generate_series($2::integer, $3) n`, [
+              count,
+              key,
+              key + count - 1,
+            ])
+            .catch(error => {
+              expect(error).toMatchObject(full)
+              isFull = true
+            })
+      await expect(query(ownerUrl, anyLock)).rejects.toMatchObject(full)
+      // The table may stay full for a moment, and then the rest of this look fails.
+      await foreign.look().catch(error => expect(error).toMatchObject(full))
+      await until('others get locks', () =>
+        query(ownerUrl, anyLock).then(
+          () => true,
+          () => false,
+        ),
+      )
+      expect(foreign.ended).toBe(1)
+      client.release(true)
+    },
+  )
 })

@@ -85,7 +85,7 @@ const findSessionsStatement = statement<Session>(
      a.pid in (select pid from overflowed) as "hasOverflowed",
      a.datname is not distinct from current_database() as "isHere"
    from pg_stat_activity a
-   -- A session in another database can lock the role itself, which a migration changes.
+   -- In all databases: a session can also lock the role itself, which a migration changes.
    where a.pid <> pg_backend_pid() and (a.usename = session_user or a.pid in (select pid from blocking))`,
 )
 
@@ -122,8 +122,8 @@ const findPreparedStatement = statement<{ name: string }>(
 )
 
 /**
- * Sessions that no core has opened and that hold locks. Whoever has the password of the service's role can hold any lock that core
- * needs; so core ends such sessions of its own role. Those of other roles that block a core it can only name.
+ * Sessions that no core has opened. Whoever has the password of the service's role can hold any lock that core needs, and keep PostgreSQL
+ * from what it does in the background; so core ends such sessions of its own role. Those of other roles that block a core it can only name.
  */
 export class ForeignSessions {
   /** Opens one connection, which it keeps: it must not wait for one when all others wait for locks. */
@@ -194,7 +194,7 @@ export class ForeignSessions {
   }
 
   /**
-   * Ends those that keep others from working, and notes those that it may not end.
+   * Ends those that keep others from working or stay too long, and notes those that it may not end.
    *
    * @throws the error of the last connection, if it fails on all of them
    */
@@ -274,7 +274,7 @@ export class ForeignSessions {
     const about = ended.map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
     this.#log.error(
       { sessions: about },
-      "sessions of the service's role that no core has opened kept others from working, and were ended: change the password of the role",
+      "sessions of the service's role that no core has opened kept others from working, or stayed too long, and were ended: change the password of the role",
     )
   }
 

@@ -39,7 +39,8 @@ export const webhookWaitMs = 1_000
  * Reads pages of the event log, for the API and for webhooks. It answers only what the service wrote: it checks the MAC of every
  * row that it shows, each of which covers the one before. A page with any other row is not answered, and halts its workspace.
  *
- * One page of the API and one of webhooks are read at a time, and workspaces take turns. A page is built in several turns of the event loop, so that it delays no other call.
+ * One page of the API and one of webhooks are read at a time, and workspaces take turns. A page is built in several turns of the event
+ * loop, so that it delays no other call.
  */
 export class EventReader {
   readonly #core: Parts

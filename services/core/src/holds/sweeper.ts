@@ -12,7 +12,7 @@ const intervalMs = 1_000
 const searchedHolds = 10_000
 /** Maximum number of wallets whose due holds one sweep expires. */
 const walletLimit = 256
-/** Workspaces whose holds are expired at a time: in the queue, they wait before the transfers of others, and each weighs a hundred. */
+/** Workspaces whose holds are expired at a time. In the queue, each weighs as much as a hundred transfers, for which room must remain. */
 const workspacesAtATime = 8
 /**
  * A sweep looks for holds that expired this long ago at most, in seconds; every `sweepsPerFullOne`th looks for all. The due holds

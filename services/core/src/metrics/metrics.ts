@@ -158,7 +158,7 @@ export class Metrics {
   watchSessions(sessions: ForeignSessions): void {
     const foundHelp = "Sessions in PostgreSQL with the service's role that no core has opened"
     this.#gauge('core_foreign_sessions', foundHelp, () => sessions.found)
-    const endedHelp = 'Such sessions that this core has ended, because they kept others from working'
+    const endedHelp = 'Such sessions that this core has ended, because they kept others from working or stayed too long'
     this.#count('core_foreign_sessions_ended_total', endedHelp, () => sessions.ended)
     const ageHelp = 'How long ago this core has looked for such sessions: it does so twice a second'
     this.#gauge('core_foreign_sessions_look_age_seconds', ageHelp, () => sessions.lookAgeMs / 1000)

@@ -8,6 +8,8 @@ import type { KnownWorkspaces } from './known-workspaces.ts'
 
 type WaitingRequest = QueueItem & {
   request: LedgerRequest
+  /** The service token or operator; null for API keys and for core itself. */
+  sender: string | null
   /** The span of its call, if that is traced. */
   span: Span | undefined
   resolve: (made: Made[]) => void
@@ -48,12 +50,12 @@ type Shard = {
 }
 
 /**
- * Group commit. Each workspace belongs to one shard, by hash. A shard has requests in one batch at a time; those that arrive
+ * Group commit. Each workspace belongs to one shard, by hash. A shard has one batch in flight at a time; requests that arrive
  * meanwhile form the next one. While few requests wait, one batch takes those of all shards, and requests that arrive while it is in
  * flight wait for it, but not long. Without a batch in flight, no timer delays a request.
  *
- * So that nobody waits behind them, the requests of a busy workspace, for which many commands wait, have batches of their own: at the
- * same time as those of the others, and one at a time in each shard. So do those of a busy service token, in however many workspaces. No
+ * So that nobody waits behind them, the requests of a busy workspace, for which many commands wait, have batches of their own. So do those
+ * of a busy service token, in however many workspaces. Each shard has one such batch in flight at a time, beside that of the others. No
  * workspace is in two batches at a time.
  *
  * The workspaces of a shard take turns, and none can fill more than half of the queue, so a busy workspace cannot starve the others. All
@@ -151,8 +153,9 @@ export class Shards {
       const next = shard.queue.waiting.find(waiting => isBusy(shard, waiting) && !this.#isInFlight(waiting))
       if (!next) return
       const { sender } = next.items[0]!
-      const busy = next.weight >= separateFrom ? [next] : shard.queue.waiting.filter(isOf(sender))
-      // With what others post to these workspaces: it would have to wait for batch after batch.
+      const isOfSender = ({ items }: Waiting<WaitingRequest>) => items[0]!.sender === sender
+      const busy = next.weight >= separateFrom ? [next] : shard.queue.waiting.filter(isOfSender)
+      // With what others post to these workspaces, which would otherwise have to wait for batch after batch.
       const workspaces = new Set(busy.map(workspaceOf))
       const isTaken = (waiting: Waiting<WaitingRequest>) =>
         workspaces.has(workspaceOf(waiting)) && !this.#isInFlight(waiting)
@@ -173,9 +176,7 @@ export class Shards {
   }
 
   #waitingOfOthers(): number {
-    const weightIn = (shard: Shard) =>
-      shard.queue.waiting.reduce((sum, waiting) => sum + (isBusy(shard, waiting) ? 0 : waiting.weight), 0)
-    return this.#shards.reduce((sum, shard) => sum + weightIn(shard), 0)
+    return totalOf(this.#shards.flatMap(shard => shard.queue.waiting.filter(waiting => !isBusy(shard, waiting))))
   }
 
   /** Whether a batch of several workspaces is in flight that will soon have a result. */
@@ -197,7 +198,7 @@ export class Shards {
   ): Promise<void> {
     const limit = lane === 'busy' ? busyBatchLimit : batchLimit
     const batch = shards.flatMap(shard => shard.queue.take(limit, waiting => isTaken(shard, waiting)))
-    const weight = batch.reduce((sum, each) => sum + each.weight, 0)
+    const weight = totalOf(batch)
     // All of them had expired.
     if (weight === 0) return
     const workspaces = new Set(batch.map(({ request }) => request.workspaceId))
@@ -239,14 +240,13 @@ function waitingIn(shards: readonly Shard[]): number {
   return shards.reduce((sum, { queue }) => sum + queue.size, 0)
 }
 
-function isOf(sender: WaitingRequest['sender']) {
-  return ({ items }: Waiting<WaitingRequest>) => items[0]!.sender === sender
+function totalOf(items: readonly { weight: number }[]): number {
+  return items.reduce((sum, { weight }) => sum + weight, 0)
 }
 
 /** Whether many commands of the workspace wait, or many of the service token in all workspaces of the shard. */
 function isBusy({ queue }: Shard, { items, weight }: Waiting<WaitingRequest>): boolean {
-  const sender = items[0]!.sender ?? null
-  return weight >= separateFrom || (sender !== null && queue.weightOf(sender) >= separateFrom)
+  return Math.max(weight, queue.weightOf(items[0]!.sender)) >= separateFrom
 }
 
 function workspaceOf({ items }: Waiting<WaitingRequest>): Uuid<'workspace'> {
