@@ -124,7 +124,7 @@ test('however many limits of a workspace are forged, each is listed as modified,
   const { workspaceId, admin } = system
   const forge = (amount: string, count: number) =>
     asService(
-      `select set_limit(${workspace}, 'key:forged' || n, 'USD', ${amount}, ${amount}, current_date, ${amount}, 0,
+      `select set_limit(${workspace}, 'key:ak_' || lpad(n::text, 26, '0'), 'USD', ${amount}, ${amount}, current_date, ${amount}, 0,
          date_trunc('milliseconds', clock_timestamp()), ${garbage}, n + 1, ${garbage}) from generate_series(1, ${count}) n`,
     )
   await expect(forge('1e131071', 1)).rejects.toMatchObject({ code: '23514' })

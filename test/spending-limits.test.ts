@@ -311,11 +311,15 @@ test('limits that the role of the service has forged can be cleared after a repa
   const forge = (subject: string, count: number) =>
     execute(
       serviceUrl,
-      `select set_limit(${workspace}, 'key:${subject}', 'USD', 1, 9999, '${stored!.day}', 0, 0, ${time},
+      `select set_limit(${workspace}, '${subject}', 'USD', 1, 9999, '${stored!.day}', 0, 0, ${time},
          '\\x01', ${count}, '\\x01')`,
     )
-  await forge(apiKey, 1)
-  await forge(mintId('apiKey'), 2)
+  await forge(`key:${apiKey}`, 1)
+  await forge(`key:${mintId('apiKey')}`, 2)
+  await forge(`wallet:${uuidFromId('wallet', mintId('wallet'))}`, 3)
+  // No command could name them.
+  for (const subject of ['forged', 'key:forged', 'key:', 'wallet:1', `key:${apiKey} `, `x key:${apiKey}`])
+    await expect(forge(subject, 4)).rejects.toMatchObject({ code: '23514' })
   expect(codeOf(await pay('1.00'))).toBe('S002')
   const { repaired, report } = await repairLedger(system.admin, { workspaceId, dryRun: false })
   expect({ repaired, brokenRules: brokenRulesOf(report) }).toEqual({
@@ -323,7 +327,7 @@ test('limits that the role of the service has forged can be cleared after a repa
     brokenRules: ['limit-audit', 'limit-mac', 'limit-spent'],
   })
   for (const limit of await listLimits()) {
-    const subject = { apiKey: limit.apiKey! }
+    const subject = limit.apiKey === null ? { walletId: limit.walletId! } : { apiKey: limit.apiKey }
     await system.admin.limits.clear.mutate({ workspaceId, subject, currency: 'USD' })
   }
   await setKeyLimit({ perDay: '100.00' })

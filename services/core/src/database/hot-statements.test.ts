@@ -292,7 +292,7 @@ class Ledger {
     await copy('wallet', `${ofWorkspace} and number = 1`, { id: newId, number: 'n + 100000', biz_id: `'copy' || n` })
     await copy('workspace', `id = '${uuidFromId('workspace', workspaceId)}'`, { id: newId })
     await copy('ledger', ofWorkspace, { workspace_id: newId })
-    await copy('spending_limit', ofWorkspace, { subject: `'key:' || n`, per_day: 'null' })
+    await copy('spending_limit', ofWorkspace, { subject: `'wallet:' || ${newId}`, per_day: 'null' })
     await copy('member', ofWorkspace, { user_id: `'copy' || n` })
     await copy('api_key', ofWorkspace, { id: newId, access_revision: '0' })
     await copy('operator', 'true', { name: `'copy' || n`, token_hash: String.raw`'\x' || repeat(md5(n::text), 2)` })

@@ -130,7 +130,7 @@ export async function listLimits(em: Em, { workspaceId, subject, after, limit }:
   }
 }
 
-/** Encoded, because a forged subject may be any text, and operators copy the end of a page to the command line. */
+/** Encoded as one word, because operators copy the end of a page to the command line. */
 function placeOf({ subject, currency }: SpendingLimit): string {
   return Buffer.from(`${currency} ${subject}`).toString('base64url')
 }
