@@ -86,7 +86,8 @@ const untilLogged = ({ pid }: Session) =>
   until('the log names the session', () =>
     logLines().some(
       line =>
-        line.includes('"sessions of the service\'s role that no core has opened') && line.includes(`"pid":${pid},`),
+        line.includes('"core ends sessions of the service\'s role that no core has opened') &&
+        line.includes(`"pid":${pid},`),
     ),
   )
 
@@ -135,6 +136,32 @@ test('an operator can disable a key although many sessions wait for its lock, an
   const figures = system.cores.map(core => readMetric(core.url, 'core_foreign_sessions_ended_total'))
   expect((await Promise.all(figures)).reduce((sum, each) => sum + each)).toBeGreaterThanOrEqual(21)
 })
+
+test.each<[string, (books: Books) => string]>([
+  ['the access revision', () => 'select from access_revision for share'],
+  ['a key', books => `select from api_key where id = ${literalOfKey(books)} for share`],
+])(
+  'sessions that share a lock in turns, each for a moment, do not keep an operator from disabling a key: %s',
+  async (_, sql) => {
+    const books = await newBooks()
+    let isOver = false
+    const turns = Array.from({ length: 8 }, async () => {
+      while (!isOver)
+        try {
+          const client = await openSession(system.database.serviceUrl, 'psql')
+          while (!isOver) await client.query(`begin; ${sql(books)}; select pg_sleep(0.05 + 0.1 * random()); commit`)
+        } catch {
+          // Ended by a core.
+        }
+    })
+    try {
+      await administer(books)
+    } finally {
+      isOver = true
+      await Promise.all(turns)
+    }
+  },
+)
 
 test('a transaction that was prepared and holds locks is rolled back', async () => {
   const books = await newBooks()

@@ -1,5 +1,5 @@
 import { generateKeySync, type KeyObject, randomUUID } from 'node:crypto'
-import { createLog } from '@workspace-wallet/runtime'
+import { createLog, type Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
@@ -64,6 +64,29 @@ async function waitFor(pool: Pool, keys: number[]): Promise<Promise<unknown>[]> 
   return waiting
 }
 
+/** PostgreSQL's error when its table of locks is full. */
+const full = { code: '53200' }
+
+/** Takes locks until that table is full: advisory locks (1, 0), (1, 1), (1, 2) … */
+async function fillLockTable(client: PoolClient): Promise<void> {
+  let key = 0
+  for (const count of [500, 1])
+    for (let isFull = false; !isFull; key += count)
+      await client
+        .query('select pg_advisory_lock(1, n) from generate_series($1::integer, $2) n', [key, key + count - 1])
+        .catch(error => {
+          expect(error).toMatchObject(full)
+          isFull = true
+        })
+}
+
+/** A log, and what was written to it. */
+function recordedLog() {
+  const lines: { fields: object; message: string }[] = []
+  const log = { error: (fields: object, message: string) => lines.push({ fields, message }), debug: () => {} }
+  return { log: log as unknown as Log, lines }
+}
+
 const isAlive = async ({ pid }: { pid: number }, url = database.ownerUrl) =>
   (await query(url, 'select from pg_stat_activity where pid = $1', [pid])).length > 0
 
@@ -119,6 +142,28 @@ test('a session that has locked rows for five seconds is ended, although nobody 
   expect(foreign.ended).toBe(1)
   expect([await isAlive(reading), await isAlive(core)]).toEqual([true, true])
   for (const { client } of [locking, reading, core]) client.release(true)
+})
+
+test('a session that PostgreSQL cannot interrupt is logged as such once, and counts once', async () => {
+  const { log, lines } = recordedLog()
+  foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, log, { endingMs: 1 })
+  const { client, pid } = await hold(openAs('psql'), 25)
+  const hashes = Array(300).fill('sha512(x)').join(', ')
+  const busy = expect(
+    client.query(`select array[${hashes}] from (select repeat('a', 10000000)::bytea as x offset 0) _`),
+  ).rejects.toThrow('terminating connection')
+  const [waiting] = await waitFor(openAs('ledger', chainKey), [25])
+  for (let looks = 0; looks < 4; looks++) await foreign.look()
+  expect(await isAlive({ pid })).toBe(true)
+  expect(foreign.ended).toBe(1)
+  expect(lines.map(({ message }) => message)).toEqual([
+    expect.stringMatching('core ends sessions'),
+    expect.stringMatching('a session does not end'),
+  ])
+  expect(lines[1]!.fields).toMatchObject({ pid })
+  await busy
+  client.release(true)
+  await waiting
 })
 
 test('a session that keeps replaced rows from removal is ended after a while, also if it has passed that on', async () => {
@@ -210,7 +255,7 @@ describe('what all databases of a server share', () => {
       port: 0,
       durable: false,
       superuserPassword: randomUUID(),
-      settings: { max_connections: '40' },
+      settings: { max_connections: '40', max_prepared_transactions: '10' },
     })
     ownerUrl = postgres.url('postgres')
     const password = randomUUID()
@@ -240,6 +285,34 @@ describe('what all databases of a server share', () => {
     },
   )
 
+  test('a core whose look fails because the table of locks is full keeps its connection, and looks again', async () => {
+    foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+    await foreign.look()
+    const attacker = await openAs('psql', undefined, serviceUrl).connect()
+    attacker.on('error', () => {})
+    await attacker.query('select pg_advisory_lock(2, n) from generate_series(1, 900) n')
+    // What others have filled the table with does not count as the attacker's.
+    const other = await openAs('other', undefined, ownerUrl).connect()
+    await fillLockTable(other)
+    await expect(foreign.look()).rejects.toMatchObject(full)
+    await other.query('select pg_advisory_unlock(1, n) from generate_series(0, 400) n')
+    await attacker.query('select pg_advisory_lock(2, n) from generate_series(901, 1100) n')
+    await fillLockTable(other)
+    await foreign.look().catch(error => expect(error).toMatchObject(full))
+    expect(foreign.ended).toBe(1)
+    for (const client of [attacker, other]) client.release(true)
+  })
+
+  test('a prepared transaction in another database is logged once', async () => {
+    const { log, lines } = recordedLog()
+    foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, log)
+    const other = urlOf(serviceUrl, 'other')
+    await query(other, `begin; select pg_advisory_xact_lock(1); prepare transaction 'mine'`)
+    for (let looks = 0; looks < 2; looks++) await foreign.look()
+    expect(lines.map(({ fields }) => fields)).toEqual([{ transaction: 'mine', database: 'other' }])
+    await query(other, `rollback prepared 'mine'`)
+  })
+
   test.each(['postgres', 'other'])(
     'a session that fills the table of locks is ended, and others get locks again: database %s',
     async name => {
@@ -248,20 +321,8 @@ describe('what all databases of a server share', () => {
       const attacker = openAs('psql', undefined, urlOf(serviceUrl, name))
       const client = await attacker.connect()
       client.on('error', () => {})
-      const full = { code: '53200' }
       const anyLock = 'select pg_advisory_lock(1)'
-      for (const count of [500, 1])
-        for (let key = 0, isFull = false; !isFull; key += count)
-          await client
-            .query(`select pg_advisory_lock($1, n) from generate_series($2::integer, $3) n`, [
-              count,
-              key,
-              key + count - 1,
-            ])
-            .catch(error => {
-              expect(error).toMatchObject(full)
-              isFull = true
-            })
+      await fillLockTable(client)
       await expect(query(ownerUrl, anyLock)).rejects.toMatchObject(full)
       // The table may stay full for a moment, and then the rest of this look fails.
       await foreign.look().catch(error => expect(error).toMatchObject(full))

@@ -7,6 +7,10 @@ import { run, statement } from './statement.ts'
 
 /** Shorter than core waits for a lock, so that the lock is free before a call gives up. */
 const intervalMs = 500
+/** Whoever was ended may have connected again at once. */
+const afterEndMs = 20
+/** A session that is busy within one expression ends only after it. */
+const defaultEndingMs = 5_000
 /** A session of another role is logged when it has blocked a core for this long: a migration does so for a moment. */
 const loggedAfterMs = 1_000
 /** Younger sessions are not counted as foreign: core marks its own a few round trips after their start. */
@@ -46,6 +50,8 @@ type Session = BlockingSession & {
    * for this session, and never deliver their events.
    */
   hasLocked: boolean
+  /** Whether it holds such a lock now. */
+  holdsLock: boolean
   /** The transaction from which on PostgreSQL keeps rows that were replaced, because of this session. */
   oldest: string | null
   /** Whether its transaction has more than 64 subtransactions, for which every snapshot of the server has to look on disk. */
@@ -56,7 +62,8 @@ type Session = BlockingSession & {
 
 type EndedSession = Pick<Session, 'pid' | 'application' | 'address' | 'startedAt'>
 
-type Blocking = { session: Session; sinceMs: number; isLogged: boolean }
+/** Since when, by `performance.now()`. */
+type Noted<Of extends Pick<Session, 'pid' | 'startedAt'>> = { session: Of; sinceMs: number; isLogged: boolean }
 
 const findSessionsStatement = statement<Session>(
   'find-sessions',
@@ -65,6 +72,11 @@ const findSessionsStatement = statement<Session>(
        select unnest(pg_blocking_pids(pid)) as pid, pid as waiting
        from (select distinct pid from lock where not granted) waiting
        where pid in (select pid from pg_stat_activity where datname = current_database())),
+     locking as materialized (
+       select l.pid from lock l join pg_class c on c.oid = l.relation
+       where l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
+         and l.database = (select oid from pg_database where datname = current_database())
+         and c.relnamespace = current_schema()::regnamespace),
      overflowed as materialized (
        select pg_stat_get_backend_pid(id) as pid from pg_stat_get_backend_idset() id
        where (pg_stat_get_backend_subxact(id)).subxact_overflowed)
@@ -75,11 +87,9 @@ const findSessionsStatement = statement<Session>(
      array(select ((l.classid::bigint << 32) | l.objid::bigint)::text from lock l
        where l.pid = a.pid and l.locktype = 'advisory' and l.objsubid = 1 and l.granted) as marks,
      array(select waiting from blocking where blocking.pid = a.pid) as blocks,
-     coalesce(a.xact_start < clock_timestamp() - interval '5 s', false) and exists (
-       select from lock l join pg_class c on c.oid = l.relation
-       where l.pid = a.pid and l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
-         and l.database = (select oid from pg_database where datname = current_database())
-         and c.relnamespace = current_schema()::regnamespace) as "hasLocked",
+     coalesce(a.xact_start < clock_timestamp() - interval '5 s', false)
+       and a.pid in (select pid from locking) as "hasLocked",
+     a.pid in (select pid from locking) as "holdsLock",
      -- A snapshot counts for its own database, and a transaction for all of them.
      coalesce(case when a.datname = current_database() then a.backend_xmin end, a.backend_xid)::text as oldest,
      a.pid in (select pid from overflowed) as "hasOverflowed",
@@ -110,15 +120,19 @@ const findLockHoldersStatement = statement<LockHolder>(
 
 const findRoleStatement = statement<{ role: number }>('find-role', 'select session_user::regrole::oid as role')
 
-const endSessionStatement = statement<{ hasEnded: boolean }>(
-  'end-session',
-  `select pg_terminate_backend(pid) as "hasEnded" from pg_stat_get_activity($1)
-   where backend_start = $2::timestamptz and usesysid = $3`,
+/** Tells sessions to end, all at once: those that share a row with others would otherwise take turns. */
+const endSessionsStatement = statement<{ pid: number; isTold: boolean }>(
+  'end-sessions',
+  `select a.pid, pg_terminate_backend(a.pid) as "isTold"
+   from unnest($1::integer[], $2::timestamptz[]) session (pid, started), pg_stat_get_activity(session.pid) a
+   where a.backend_start = session.started and a.usesysid = $3`,
 )
 
-const findPreparedStatement = statement<{ name: string }>(
+type PreparedTransaction = { name: string; database: string; isHere: boolean }
+
+const findPreparedStatement = statement<PreparedTransaction>(
   'find-prepared-transactions',
-  'select gid as name from pg_prepared_xacts where database = current_database() and owner = session_user',
+  `select gid as name, database, database = current_database() as "isHere" from pg_prepared_xacts where owner = session_user`,
 )
 
 /**
@@ -140,7 +154,9 @@ export class ForeignSessions {
   readonly #chainKey: KeyObject
   readonly #log: Log
   /** By pid and start: sessions of other roles that block cores, and since when, by `performance.now()`. */
-  #blocking = new Map<string, Blocking>()
+  #blocking = new Map<string, Noted<Session>>()
+  /** By pid and start: sessions that were told to end, and since when. */
+  readonly #ending = new Map<string, Noted<EndedSession>>()
   /**
    * By `oldest`: since when a session that no core has opened has it, by `performance.now()`. Not by session: one can pass it on to
    * another (`pg_export_snapshot`).
@@ -148,6 +164,9 @@ export class ForeignSessions {
   #kept = new Map<string, number>()
   readonly #keptMs: number
   readonly #stayMs: number
+  readonly #endingMs: number
+  /** The names of prepared transactions in other databases, each of which is logged once. */
+  #prepared = new Set<string>()
   /** The OID of the service's role. */
   #role: number | undefined
   /** How many foreign sessions this core has ended, and how many it found last. */
@@ -161,8 +180,9 @@ export class ForeignSessions {
     {
       keptMs = defaultKeptMs,
       stayMs = defaultStayMs,
+      endingMs = defaultEndingMs,
       others = [],
-    }: { keptMs?: number; stayMs?: number; others?: readonly Pool[] } = {},
+    }: { keptMs?: number; stayMs?: number; endingMs?: number; others?: readonly Pool[] } = {},
   ) {
     this.#own = own
     this.#others = others
@@ -173,13 +193,15 @@ export class ForeignSessions {
     this.#log = log
     this.#keptMs = keptMs
     this.#stayMs = stayMs
+    this.#endingMs = endingMs
   }
 
-  /** Looks for foreign sessions twice a second. */
+  /** Looks for foreign sessions twice a second, and soon again after it has ended some. */
   async watch(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
+      const { ended } = this
       await this.look().catch(() => {})
-      await pause(intervalMs, stopping)
+      await pause(this.ended > ended ? afterEndMs : intervalMs, stopping)
     }
   }
 
@@ -229,10 +251,14 @@ export class ForeignSessions {
     const foreign = ours.filter(session => !this.#isMarked(session))
     this.found = foreign.filter(({ isHere, ageMs }) => isHere && ageMs > unmarkedMs).length
     const keeping = this.#findKeeping(foreign)
+    for (const id of this.#ending.keys()) if (!foreign.some(session => idOf(session) === id)) this.#ending.delete(id)
+    // PostgreSQL lets more sessions share a row while somebody waits for it, and names only one of them as the one who blocks.
+    const isBlocking = foreign.some(({ blocks }) => blocks.length > 0)
     await this.#end(
       foreign.filter(
         session =>
           session.blocks.length > 0 ||
+          (isBlocking && session.holdsLock) ||
           session.hasLocked ||
           session.hasOverflowed ||
           (session.isHere && session.ageMs > this.#stayMs) ||
@@ -264,23 +290,37 @@ export class ForeignSessions {
   }
 
   async #end(sessions: readonly EndedSession[]): Promise<void> {
-    const ended: EndedSession[] = []
-    for (const session of sessions) {
-      const [result] = await run(this.#db, endSessionStatement, [session.pid, session.startedAt, this.#role])
-      if (result?.hasEnded) ended.push(session)
-    }
-    if (ended.length === 0) return
+    if (sessions.length === 0) return
+    const [pids, starts] = [sessions.map(({ pid }) => pid), sessions.map(({ startedAt }) => startedAt)]
+    const results = await run(this.#db, endSessionsStatement, [pids, starts, this.#role])
+    const told = new Set(results.filter(({ isTold }) => isTold).map(({ pid }) => pid))
+    const nowMs = performance.now()
+    const ended = sessions
+      .filter(session => told.has(session.pid) && !this.#ending.has(idOf(session)))
+      .map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
+    for (const session of ended) this.#ending.set(idOf(session), { session, sinceMs: nowMs, isLogged: false })
     this.ended += ended.length
-    const about = ended.map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
-    this.#log.error(
-      { sessions: about },
-      "sessions of the service's role that no core has opened kept others from working, or stayed too long, and were ended: change the password of the role",
-    )
+    if (ended.length > 0)
+      this.#log.error(
+        { sessions: ended },
+        "core ends sessions of the service's role that no core has opened, because they kept others from working or stayed too long: change the password of the role",
+      )
+    for (const each of this.#ending.values()) {
+      if (each.isLogged || nowMs - each.sinceMs < this.#endingMs) continue
+      each.isLogged = true
+      this.#log.error(
+        each.session,
+        'a session does not end, because PostgreSQL cannot interrupt what it does. To end it, run kill -9 with its pid on the server of PostgreSQL, which then recovers as after a crash',
+      )
+    }
   }
 
   /** Core prepares no transactions. One that somebody else has prepared holds its locks without a session. */
   async #rollBackPrepared(): Promise<void> {
-    for (const { name } of await run(this.#db, findPreparedStatement, [])) {
+    const found = await run(this.#db, findPreparedStatement, [])
+    this.#notePrepared(found.filter(({ isHere }) => !isHere))
+    for (const { name, isHere } of found) {
+      if (!isHere) continue
       // Another core may do the same at this moment.
       const hasEnded = await this.#db.query(`rollback prepared ${pg.escapeLiteral(name)}`).catch(() => null)
       if (!hasEnded) continue
@@ -291,11 +331,23 @@ export class ForeignSessions {
     }
   }
 
+  /** A transaction is rolled back in its own database only. */
+  #notePrepared(elsewhere: readonly PreparedTransaction[]): void {
+    for (const { name, database } of elsewhere) {
+      if (this.#prepared.has(name)) continue
+      this.#log.error(
+        { transaction: name, database },
+        "a prepared transaction of the service's role in another database holds locks and keeps replaced rows: run rollback prepared there, and change the password of the role",
+      )
+    }
+    this.#prepared = new Set(elsewhere.map(({ name }) => name))
+  }
+
   #note(sessions: readonly Session[]): void {
     const nowMs = performance.now()
-    const blocking = new Map<string, Blocking>()
+    const blocking = new Map<string, Noted<Session>>()
     for (const session of sessions) {
-      const id = `${session.pid} ${session.startedAt}`
+      const id = idOf(session)
       const known = this.#blocking.get(id) ?? { session, sinceMs: nowMs, isLogged: false }
       blocking.set(id, known)
       if (known.isLogged || nowMs - known.sinceMs < loggedAfterMs) continue
@@ -305,6 +357,11 @@ export class ForeignSessions {
     }
     this.#blocking = blocking
   }
+}
+
+/** PostgreSQL uses pids again. */
+function idOf({ pid, startedAt }: Pick<Session, 'pid' | 'startedAt'>): string {
+  return `${pid} ${startedAt}`
 }
 
 export function describeSession({ pid, role, application }: BlockingSession): string {

@@ -53,6 +53,8 @@ export function poolConfig(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs ?? defaultQueryTimeoutMs,
     async onConnect(client: pg.ClientBase) {
+      // The pending statement fails too. Without a listener the error would end the process.
+      client.on('error', () => {})
       onOpened?.(client)
       if (pooler) await requirePooledSession(client, url, settings, pooler.serviceRole)
       else await requireOwnSession(client, url, settings)
@@ -65,8 +67,7 @@ export function poolConfig(
 /** A pool for prepared statements (see statement.ts). Opens connections when they are needed. */
 export function openPool(url: string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool(poolConfig(url, options))
-  // The pending statement fails too. Without these listeners the error would end the process.
-  pool.on('connect', client => client.on('error', () => {}))
+  // Of an idle connection.
   pool.on('error', () => {})
   return pool
 }

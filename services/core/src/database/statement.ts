@@ -44,9 +44,26 @@ export async function run<Row>(
   { name, text, rowMode }: Statement<Row>,
   values: unknown[],
 ): Promise<Row[]> {
-  const result: QueryResult = await db.query({ name, text, values, types, rowMode } as QueryConfig)
+  const query = { name, text, values, types, rowMode } as QueryConfig
+  const result: QueryResult = await (db instanceof pg.Pool ? queryPool(db, query) : db.query(query))
   return result.rows
 }
+
+/** As `pool.query`, which closes a connection after any error. While PostgreSQL's table of locks is full, nobody can open a new one. */
+async function queryPool(pool: Pool, query: QueryConfig): Promise<QueryResult> {
+  const client = await pool.connect()
+  let failure: Error | undefined
+  try {
+    return await client.query(query)
+  } catch (error) {
+    if ((error as { code?: string }).code !== tooManyLocks) failure = error as Error
+    throw error
+  } finally {
+    client.release(failure)
+  }
+}
+
+const tooManyLocks = '53200'
 
 /** The arguments of a database function, by name, and how each follows from the input of a call. */
 export type Arguments<Input> = Record<string, (input: Input) => unknown>
