@@ -5,6 +5,7 @@ import {
   type AccessPosition,
   type BatchCall,
   batchCallLimit,
+  mintId,
   packBatch,
   unpackBatch,
   uuidFromId,
@@ -120,6 +121,37 @@ const floods: [string, () => string, () => BatchCall][] = [
 test.each(floods)('a flood of %s does not stop the API', async (_, token, makeCall) => {
   await flood(token(), makeCall, useApi())
 })
+
+const unknown = () => ({ workspaceId: mintId('workspace'), caller })
+const page = { page: 0, size: 10, sort: [] }
+test.each<[string, () => BatchCall]>([
+  ['pages of events', () => ({ path: 'events.read', type: 'query', input: { ...unknown(), after: 0, size: 500 } })],
+  ['lists', () => ({ path: 'wallets.list', type: 'query', input: { ...unknown(), ...page } })],
+  [
+    'searches',
+    () => ({ path: 'transfers.list', type: 'query', input: { ...unknown(), ...page, filter: { reference: 'x' } } }),
+  ],
+  [
+    'changes of wallets',
+    () => ({ path: 'wallets.create', type: 'mutation', input: { ...unknown(), name: 'x', currency: 'USD' } }),
+  ],
+])(
+  'a flood of %s of ever new workspaces that do not exist keeps none of another workspace waiting',
+  async (_, makeCall) => {
+    const useApi = async () => {
+      for (let count = 0; count < 10; count++)
+        for (const target of ['event/query/events/0', 'wallets', 'transfer/query/orders?reference=x', ''])
+          expect((await (target === '' ? createWallet() : call(system, 'GET', `/api/v1/${target}`))).body.code).toBe(
+            '2000',
+          )
+    }
+    const codes = await flood(system.serviceToken, makeCall, useApi())
+    expect([...codes].filter(code => !code.startsWith('S002'))).toEqual(['GA2032 WORKSPACE_NOT_FOUND'])
+  },
+)
+
+const createWallet = () =>
+  call(system, 'POST', '/api/v1/wallet/command/create', { name: 'Wallet', currency: 'USD', bizId: randomUUID() })
 
 test('requests without a body, each with many calls that are rejected, do not stop the API', async () => {
   const calls = Array.from({ length: 100 }, () => 'session.whoami').join()

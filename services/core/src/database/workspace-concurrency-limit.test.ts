@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ConcurrencyLimits, WorkspaceConcurrencyLimit } from './workspace-concurrency-limit.ts'
+import { type ConcurrencyLimits, callingToken, WorkspaceConcurrencyLimit } from './workspace-concurrency-limit.ts'
 
 const limits: ConcurrencyLimits = {
   slots: 2,
@@ -17,12 +17,14 @@ function limited(changes: Partial<ConcurrencyLimits> = {}) {
   let nowMs = 0
   const limit = new WorkspaceConcurrencyLimit({ ...limits, ...changes }, () => nowMs)
   const begun: string[] = []
-  const call = (name: string) => {
+  const call = (name: string, token?: string) => {
     const gate = Promise.withResolvers<void>()
-    const result = limit.run(name.charAt(0), () => {
-      begun.push(name)
-      return gate.promise
-    })
+    const run = () =>
+      limit.run(name.charAt(0), () => {
+        begun.push(name)
+        return gate.promise
+      })
+    const result = token === undefined ? run() : callingToken.run(token, run)
     const end = async (afterMs = 0) => {
       nowMs += afterMs
       gate.resolve()
@@ -35,7 +37,7 @@ function limited(changes: Partial<ConcurrencyLimits> = {}) {
 
 test('the reserved slot is for workspaces with nothing running; waiting calls start in order', async () => {
   const { begun, call } = limited()
-  const [first, second, third] = ['a1', 'a2', 'a3'].map(call)
+  const [first, second, third] = ['a1', 'a2', 'a3'].map(name => call(name))
   expect(begun).toEqual(['a1'])
   const other = call('b1')
   expect(begun).toEqual(['a1', 'b1'])
@@ -84,6 +86,32 @@ test('too many waiting calls are refused, but one of each workspace may always w
   for (const each of waiting) each.end()
   await Promise.all(waiting.map(({ result }) => result))
   expect(begun.toSorted()).toEqual(['a1', 'a2', 'a3', 'b1', 'c1'])
+})
+
+test('all workspaces that a token names get one share, in which they take turns', async () => {
+  const { begun, call } = limited({ slots: 1, reservedSlots: 0, waitingPerWorkspace: 9, waiting: 99 })
+  const ofToken = ['a1', 'a2', 'b1', 'c1'].map(name => call(name, 'service:shop'))
+  const others = ['b3', 'd1'].map(name => call(name))
+  await ofToken[0]!.end(10)
+  await others[0]!.end(1)
+  await others[1]!.end(1)
+  for (const each of [ofToken[2]!, ofToken[3]!, ofToken[1]!]) await each.end(1)
+  expect(begun).toEqual(['a1', 'b3', 'd1', 'b1', 'c1', 'a2'])
+})
+
+test('a token leaves others a slot and half of the places to wait', async () => {
+  const { begun, call } = limited({ slots: 3, reservedSlots: 3, waitingPerWorkspace: 9, waiting: 4 })
+  const running = ['a1', 'b1', 'c1'].map(name => call(name, 'service:shop'))
+  expect(begun).toEqual(['a1', 'b1'])
+  const other = call('c2')
+  expect(begun).toEqual(['a1', 'b1', 'c2'])
+  const waiting = call('d1', 'service:shop')
+  await expect(call('e1', 'service:shop').result).rejects.toMatchObject(tooMany)
+  const another = call('e2')
+  await running[0]!.end(1)
+  expect(begun.at(-1)).toBe('e2')
+  for (const each of [other, another, running[1]!, running[2]!, waiting]) await each.end(1)
+  expect(begun).toHaveLength(6)
 })
 
 test('a call that waits too long is refused and never runs', async () => {

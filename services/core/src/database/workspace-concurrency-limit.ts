@@ -1,4 +1,11 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { DomainError, type ErrorDetails } from '@workspace-wallet/contract'
+
+/**
+ * The token of the call that runs, as `role:name`, if the call names its workspace as it likes: it may not exist. Unset for gateways,
+ * which act for workspaces that core has checked.
+ */
+export const callingToken = new AsyncLocalStorage<string>()
 
 export type ConcurrencyLimits = {
   /** Maximum number that run at the same time, over all workspaces. */
@@ -16,7 +23,11 @@ export type ConcurrencyLimits = {
 }
 
 type Waiter = { start: () => void; timer: NodeJS.Timeout }
-type Share = { running: number; waiters: Waiter[]; usedMs: number; usedAtMs: number }
+type Use = { usedMs: number; usedAtMs: number }
+/** Who competes for slots: a workspace, or a token with all the workspaces that it names. */
+type Caller = Use & { running: number; waiting: number; isToken: boolean }
+/** A workspace of a caller. */
+type Share = Use & { caller: Caller; running: number; waiters: Waiter[] }
 
 /** Used time counts half after this time. */
 const halfLifeMs = 10_000
@@ -27,6 +38,9 @@ const sweepThreshold = 1_000
  * Shares slots among workspaces. A free slot goes to the waiting workspace that has used the least time recently. Time
  * counts and not the number of calls, so that a few long calls count as much as many short ones.
  *
+ * All workspaces that a token names (see `callingToken`) compete with the others as one, and among themselves for what this one gets. They
+ * leave one slot free, if there are several, and half of the places to wait.
+ *
  * `FairQueue` (packages/runtime) serves other work: items that a batch takes many of at once, at the same cost each. It gives each
  * workspace an equal share of a batch, and needs no time. Here, calls run one by one, take from a millisecond to seconds, and keep
  * their slot until they end.
@@ -35,6 +49,8 @@ export class WorkspaceConcurrencyLimit {
   readonly #limits: ConcurrencyLimits
   readonly #now: () => number
   readonly #shares = new Map<string, Share>()
+  /** By token. A workspace that competes for itself is only in `#shares`. */
+  readonly #tokens = new Map<string, Caller>()
   #running = 0
   #waiting = 0
   #sweepAt = sweepThreshold
@@ -60,6 +76,7 @@ export class WorkspaceConcurrencyLimit {
     } finally {
       this.charge(workspace, this.#now() - startedAtMs)
       share.running--
+      share.caller.running--
       this.#running--
       this.#startNext()
       this.#sweep()
@@ -68,7 +85,7 @@ export class WorkspaceConcurrencyLimit {
 
   /** The time in milliseconds that a workspace has used recently; older use counts less. */
   usedMs(workspace: string): number {
-    const share = this.#shares.get(workspace)
+    const share = this.#shares.get(nameOfShare(workspace))
     return share ? this.#usedMsOf(share) : 0
   }
 
@@ -80,34 +97,52 @@ export class WorkspaceConcurrencyLimit {
   /** Adds to the time in milliseconds that a workspace has used. */
   charge(workspace: string, ms: number): void {
     const share = this.#shareOf(workspace)
-    share.usedMs = this.#usedMsOf(share) + ms
-    share.usedAtMs = this.#now()
+    for (const use of [share, share.caller]) {
+      use.usedMs = this.#usedMsOf(use) + ms
+      use.usedAtMs = this.#now()
+    }
   }
 
   #shareOf(workspace: string): Share {
-    const share = this.#shares.get(workspace) ?? { running: 0, waiters: [], usedMs: 0, usedAtMs: this.#now() }
-    this.#shares.set(workspace, share)
+    const name = nameOfShare(workspace)
+    const share = this.#shares.get(name) ?? { ...this.#noUse(), caller: this.#callerNow(), running: 0, waiters: [] }
+    this.#shares.set(name, share)
     return share
   }
 
-  #mayStart({ running }: Share): boolean {
-    const free = this.#limits.slots - this.#running
-    return free > (running === 0 ? 0 : this.#limits.reservedSlots)
+  #callerNow(): Caller {
+    const token = callingToken.getStore()
+    const known = token === undefined ? undefined : this.#tokens.get(token)
+    const caller = known ?? { ...this.#noUse(), running: 0, waiting: 0, isToken: token !== undefined }
+    if (token !== undefined) this.#tokens.set(token, caller)
+    return caller
+  }
+
+  #noUse(): Use {
+    return { usedMs: 0, usedAtMs: this.#now() }
+  }
+
+  #mayStart({ running, caller }: Share): boolean {
+    const { slots, reservedSlots } = this.#limits
+    const free = slots - this.#running
+    if (running > 0) return free > reservedSlots
+    return free > (caller.running > 0 ? Math.min(1, slots - 1) : 0)
   }
 
   #start(share: Share): void {
     share.running++
+    share.caller.running++
     this.#running++
   }
 
   #wait(share: Share): Promise<void> {
-    const { waitingPerWorkspace, waiting, waitMs } = this.#limits
-    const limit = this.#waiting < waiting ? waitingPerWorkspace : 1
-    if (share.waiters.length >= limit) throw this.#tooMany()
+    const { waitMs } = this.#limits
+    if (!this.#mayWait(share)) throw this.#tooMany()
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(waiter.timer)
         share.waiters.splice(share.waiters.indexOf(waiter), 1)
+        share.caller.waiting--
         this.#waiting--
       }
       const waiter: Waiter = {
@@ -123,8 +158,15 @@ export class WorkspaceConcurrencyLimit {
         }, waitMs),
       }
       share.waiters.push(waiter)
+      share.caller.waiting++
       this.#waiting++
     })
+  }
+
+  #mayWait({ waiters, caller }: Share): boolean {
+    const { waitingPerWorkspace, waiting } = this.#limits
+    if (this.#waiting >= waiting) return caller.waiting === 0
+    return waiters.length < waitingPerWorkspace && (!caller.isToken || caller.waiting < Math.max(1, waiting / 2))
   }
 
   #tooMany(): DomainError<'S002'> {
@@ -135,12 +177,16 @@ export class WorkspaceConcurrencyLimit {
   #startNext(): void {
     let next: Share | undefined
     for (const share of this.#shares.values())
-      if (share.waiters.length > 0 && this.#mayStart(share))
-        if (!next || this.#usedMsOf(share) < this.#usedMsOf(next)) next = share
+      if (share.waiters.length > 0 && this.#mayStart(share)) if (!next || this.#isBefore(share, next)) next = share
     next?.waiters[0]?.start()
   }
 
-  #usedMsOf({ usedMs, usedAtMs }: Share): number {
+  #isBefore(share: Share, other: Share): boolean {
+    const [one, two] = share.caller === other.caller ? [share, other] : [share.caller, other.caller]
+    return this.#usedMsOf(one) < this.#usedMsOf(two)
+  }
+
+  #usedMsOf({ usedMs, usedAtMs }: Use): number {
     return usedMs * 2 ** ((usedAtMs - this.#now()) / halfLifeMs)
   }
 
@@ -150,4 +196,9 @@ export class WorkspaceConcurrencyLimit {
       if (share.running === 0 && share.waiters.length === 0 && this.#usedMsOf(share) < 1) this.#shares.delete(workspace)
     this.#sweepAt = Math.max(sweepThreshold, 2 * this.#shares.size)
   }
+}
+
+function nameOfShare(workspace: string): string {
+  const token = callingToken.getStore()
+  return token === undefined ? workspace : `${token} ${workspace}`
 }

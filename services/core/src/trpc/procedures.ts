@@ -3,6 +3,7 @@ import { TRPCError } from '@trpc/server'
 import type { Scope } from '@workspace-wallet/contract'
 import { runWithSpan } from '@workspace-wallet/runtime/tracing'
 import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
+import { callingToken } from '../database/workspace-concurrency-limit.ts'
 import type { Places } from '../places/places.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import { startCallSpan } from './call-span.ts'
@@ -40,7 +41,10 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     // Of the place, so that calls that wait for one place take nothing from those on others.
     const { viewerCalls, calls } = placed.core
     if (token.role === 'viewer') return viewerCalls.run(token.name, run)
-    return hasOwnLimit ? run() : calls.run(shareOf(placed, callers, rawInput), run)
+    if (!hasOwnLimit) return calls.run(shareOf(placed, callers, rawInput), run)
+    // Gateways name workspaces that `identify` has checked, and couriers those of webhooks.
+    const namesFreely = token.role !== 'gateway' && token.role !== 'courier'
+    return namesFreely ? callingToken.run(`${token.role}:${token.name}`, run) : run()
   }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)
