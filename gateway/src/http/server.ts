@@ -40,7 +40,7 @@ export function createGuardedServer(app: Express): Server {
 
   const handle: RequestListener = (request, response) => {
     clearTimeout(late.get(request.socket))
-    if (!pipelines.accepts(request, response)) return
+    pipelines.add(request, response)
     limitPieces(request)
     // Express finds no path in some targets, such as `http://[x/`, and calls no handler of ours.
     app(request as Request, response as Response, () => {
@@ -60,6 +60,7 @@ export function createGuardedServer(app: Express): Server {
 
   const stalls = new Stalls()
   const server = createServer(options, handle)
+  pipelines.watch(server)
   server.on('close', () => stalls.stop())
   // A client that does not read its responses must not keep its connection for ever.
   server.timeout = stalledMs

@@ -21,7 +21,7 @@ export function createInternalServer(app: Express, tunnel: Parameters<typeof tun
     shouldUpgradeCallback: isBatches,
   }
   const server = createServer(settings, (request, response) => {
-    if (!pipelines.accepts(request, response)) return
+    pipelines.add(request, response)
     limitPieces(request)
     app(request, response)
   })
@@ -30,6 +30,7 @@ export function createInternalServer(app: Express, tunnel: Parameters<typeof tun
     if (isBatches(request) && !pipelines.isPending(socket)) tunnelBatches(tunnel, request, socket, head)
     else socket.destroy()
   })
+  pipelines.watch(server)
   limitConnections(server, connectionLimit)
   return server
 }

@@ -1,9 +1,17 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+
+/** Stops Node's HTTP parser after the headers of a request, as for the change of protocol: what follows is no HTTP. */
+const stopParsing = 2
+
+/** The parser of a connection, which calls `onIncoming` with each request. Not documented: pipeline-limit.test.ts covers it. */
+type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
 /**
  * Limits the pipelined requests of a connection. One read of a socket can contain two thousand small requests. All of them would be
- * handled before those of other connections, and their responses kept in memory until the client reads them.
+ * handled before those of other connections, and their responses kept in memory until the client reads them. Node would parse all of
+ * them even if the first one closes the connection, and keep them until it has read from all other connections too: gigabytes.
  */
 export class PipelineLimit {
   readonly #limit: number
@@ -14,16 +22,23 @@ export class PipelineLimit {
     this.#limit = limit
   }
 
-  /** Call it first with each request. Returns false for one above the limit, whose connection it closes: do not handle it. */
-  accepts({ socket }: IncomingMessage, response: ServerResponse): boolean {
-    const pending = this.#pendingOf(socket) + 1
-    if (pending > this.#limit) {
-      socket.destroy()
-      return false
-    }
-    this.#pending.set(socket, pending)
+  /** Closes each connection of a server at its first request above the limit. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      const { parser } = socket as ParsedSocket
+      const { onIncoming } = parser
+      parser.onIncoming = (request, isKeptAlive) => {
+        if (this.#pendingOf(socket) < this.#limit) return onIncoming(request, isKeptAlive)
+        socket.destroy()
+        return stopParsing
+      }
+    })
+  }
+
+  /** Call it first with each request. */
+  add({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#pending.set(socket, this.#pendingOf(socket) + 1)
     response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
-    return true
   }
 
   /** Whether a connection has a request without a complete response. */

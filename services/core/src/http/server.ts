@@ -175,7 +175,7 @@ export function createCoreServer(
   const pipelines = new PipelineLimit(pipelineLimit)
   const settings = { keepAliveTimeout: 60_000, requestTimeout: 30_000, shouldUpgradeCallback: isBatchLink }
   const server = createServer(settings, (request, response) => {
-    if (!pipelines.accepts(request, response)) return
+    pipelines.add(request, response)
     limitPieces(request)
     // The console reads with GET. What it reads is for its operator only, and only now.
     response.setHeader('cache-control', 'no-store')
@@ -198,6 +198,7 @@ export function createCoreServer(
     for (const link of links) link.tick()
   }, linkTickMs).unref()
   server.once('close', () => clearInterval(timer))
+  pipelines.watch(server)
   limitConnections(server, defaultConnectionLimit)
   const unread = new UnreadAnswers(server, bodyMemoryBytes)
   core.metrics.watchUnread(unread)

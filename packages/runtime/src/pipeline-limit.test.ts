@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { PipelineLimit } from './pipeline-limit.ts'
+
+const limit = 4
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+/** A server that answers requests, and the number of those that it has got. */
+async function startServer() {
+  const got = { requests: 0, parsed: 0 }
+  const pipelines = new PipelineLimit(limit)
+  const server = createServer((request, response) => {
+    pipelines.add(request, response)
+    got.requests++
+    response.end('served')
+  })
+  pipelines.watch(server)
+  // Each request that Node parses, also one that no handler gets.
+  server.on('connection', socket => {
+    const { parser } = socket as unknown as { parser: { onIncoming: (...args: unknown[]) => unknown } }
+    const { onIncoming } = parser
+    parser.onIncoming = (...args) => {
+      got.parsed++
+      return onIncoming(...args)
+    }
+  })
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  return { got, port: (server.address() as AddressInfo).port }
+}
+
+/** Sends a text, and returns what the server answers until it closes the connection. */
+async function exchange(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  let answer = ''
+  socket.on('data', piece => {
+    answer += String(piece)
+  })
+  socket.write(text)
+  await once(socket, 'close')
+  return answer
+}
+
+const request = (headers = '') => `GET / HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+
+test.each([
+  ['plain', request()],
+  ['with a body', `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab`],
+  ['that ask for another protocol', request('Connection: upgrade\r\nUpgrade: other\r\n')],
+  ['that wait for 100', request('Expect: 100-continue\r\n')],
+])(
+  'the first request above the limit closes the connection, and the next ones are not even parsed: %s',
+  async (_, excess) => {
+    const { got, port } = await startServer()
+    await exchange(port, request().repeat(limit) + excess.repeat(1_000))
+    expect(got.requests).toBe(limit)
+    expect(got.parsed).toBe(limit + 1)
+  },
+)
+
+test('as many requests as the limit are answered, again and again', async () => {
+  const { got, port } = await startServer()
+  const socket = connect(port, '127.0.0.1')
+  for (let round = 1; round <= 3; round++) {
+    socket.write(request().repeat(limit))
+    let answer = ''
+    while (answer.split('served').length <= limit) answer += String((await once(socket, 'data'))[0])
+    expect(got.requests).toBe(round * limit)
+  }
+  socket.destroy()
+})
