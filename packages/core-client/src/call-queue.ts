@@ -175,13 +175,19 @@ export class CallQueue {
     for (const call of batch.calls) call.fail(failure)
   }
 
-  /** Sends a batch to one core, which answers its calls. Returns whether that core could do anything: see `isUnavailable`. */
+  /**
+   * Sends a batch to one core, which answers its calls. Returns false if it cannot do anything now: it said so, and answered every call
+   * with S002.
+   */
   async #exchange(core: CoreConnection, batch: Batch): Promise<boolean> {
     const { channel, timeoutMs } = this.#limits
     const { calls, body } = batch
-    let isAvailable = false
+    let hasDone = false
+    let isUnavailable = false
     const onAnswer = (at: number, answer: unknown) => {
-      isAvailable ||= !isUnavailable(answer)
+      const { code, isOfCore } = appErrorOf(answer)
+      hasDone ||= code !== 'S002'
+      isUnavailable ||= isOfCore === true
       calls[at]!.answer(answer)
     }
     const onPart = () => {
@@ -200,7 +206,7 @@ export class CallQueue {
       const attributes = { ...core.attributes, 'wallet.batch.calls': calls.length }
       await withSharedSpan('send batch', { kind: SpanKind.CLIENT, callers, attributes }, exchange)
     }
-    return isAvailable
+    return hasDone || !isUnavailable
   }
 }
 
@@ -234,16 +240,10 @@ function pack(calls: PendingCall[]): Buffer {
   return packBatch(calls.map(({ request }) => request))
 }
 
-/**
- * Whether core answered S002 without a reason that concerns this caller only: it could not do anything now, for example because it cannot
- * reach the database.
- */
-function isUnavailable(answer: unknown): boolean {
-  const { error } = (answer ?? {}) as {
-    error?: { data?: { appError?: { code?: unknown; details?: { reason?: unknown } } } }
-  }
-  const { code, details } = error?.data?.appError ?? {}
-  return code === 'S002' && details?.reason === undefined
+/** What core says of an error (see `AppError` of core); empty for any other answer. */
+function appErrorOf(answer: unknown): { code?: unknown; isOfCore?: unknown } {
+  const { error } = (answer ?? {}) as { error?: { data?: { appError?: { code?: unknown; isOfCore?: unknown } } } }
+  return error?.data?.appError ?? {}
 }
 
 function isSettled({ state }: PendingCall): boolean {

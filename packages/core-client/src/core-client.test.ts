@@ -244,7 +244,11 @@ describe('creates of one workspace go to one core', () => {
     expect(workspacesAt(core)).toEqual(new Set(workspaces))
   })
 
-  const unavailable = { message: 'S002', code: -32000, data: { appError: { kind: 'domain', code: 'S002' } } }
+  const unavailable = {
+    message: 'S002',
+    code: -32000,
+    data: { appError: { kind: 'domain', code: 'S002', isOfCore: true } },
+  }
 
   test.each<[string, () => Promise<string>]>([
     ['cannot be reached', async () => addressWithoutServer],
@@ -501,11 +505,14 @@ describe('a batch whose calls have answers in part', () => {
   })
 })
 
-test('a core that refuses the calls of one workspace, for a reason that concerns only them, keeps the others', async () => {
+test.each([
+  ['with a reason', { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' }],
+  ['without one', { retryAfterSeconds: 1 }],
+])('a core that refuses the calls of one workspace, %s, keeps the others', async (_, details) => {
   const error = {
     message: 'S002',
     code: -32000,
-    data: { appError: { kind: 'domain', code: 'S002', details: { retryAfterSeconds: 1, reason: 'TOO_MANY_LISTS' } } },
+    data: { appError: { kind: 'domain', code: 'S002', details } },
   }
   const cores = await Promise.all(
     [1, 2].map(() => startCore(({ path }) => (path === 'audit.list' ? { error } : { data: null }))),

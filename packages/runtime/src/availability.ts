@@ -36,6 +36,9 @@ export class Availability {
   }
 }
 
+/** Characters of a message in a summary. */
+const longestMessage = 1_000
+
 /** The messages of an error and its causes, as one line. */
 export function errorSummary(error: unknown): string {
   const messages = new Set<string>()
@@ -43,7 +46,8 @@ export function errorSummary(error: unknown): string {
   for (let depth = 0; depth < 5 && cause !== undefined && cause !== null; depth++) {
     const { message, code, errors } = cause as { message?: string; code?: string; errors?: unknown[] }
     const text = message || code
-    if (text) messages.add(text)
+    // A peer may have written it.
+    if (text) messages.add(text.slice(0, longestMessage))
     // A host name with several addresses fails with one error for each.
     cause = (cause as { cause?: unknown }).cause ?? errors?.[0]
   }

@@ -306,6 +306,15 @@ test.each([
   expect(connections).toBe(0)
 })
 
+test('a name with more addresses than any receiver needs is refused before they are checked', async () => {
+  const addresses = (count: number) => Array.from({ length: count }, (_, at) => `127.0.${at >> 8}.${at & 255}`)
+  const resolve = (count: number) => async () => addresses(count)
+  const port = await serve(createServer(socket => socket.destroy()))
+  const url = `https://many.example:${port}/`
+  expect(await to(url, { resolve: resolve(64) })).toMatchObject({ result: 'connection' })
+  expect(await to(url, { resolve: resolve(65) })).toMatchObject({ result: 'refused', code: 'TOO_MANY_ADDRESSES' })
+})
+
 test.each([
   ['https://127.0.0.1/', 'ADDRESS_NOT_ALLOWED'],
   ['https://[::1]/', 'ADDRESS_NOT_ALLOWED'],

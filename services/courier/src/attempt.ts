@@ -41,6 +41,8 @@ export type AttemptOutcome = {
   code: string | null
 }
 
+/** Of one host. The owner of a name can give it thousands, each of which takes time to check; a receiver has a few. */
+const maxAddresses = 64
 const maxHeaderBytes = 16_384
 /** Informational answers (1xx) before the final one. */
 const maxInformational = 8
@@ -89,6 +91,7 @@ export async function attempt(
   if (!target) return failed('refused', 'NOT_A_URL')
   try {
     const addresses = await addressesOf(target, options.resolve, deadline)
+    if (addresses.length > maxAddresses) return failed('refused', 'TOO_MANY_ADDRESSES')
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
     const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }

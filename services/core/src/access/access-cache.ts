@@ -11,6 +11,7 @@ import {
 } from '@workspace-wallet/contract'
 import { Availability, type Log, pause } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
+import { CoreUnavailable } from '../database/errors.ts'
 import type { Queryable } from '../database/statement.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { notHere } from '../places/claims.ts'
@@ -183,7 +184,7 @@ export class AccessCache {
     const clearCount = this.#clearCount
     const access = await this.#read(apiKey)
     // A late response is as outdated as a key that was cached for as long.
-    if (this.#elapsedMs() - askedAtMs >= accessLeaseMs) throw new DomainError('S002', { retryAfterSeconds: 1 })
+    if (this.#elapsedMs() - askedAtMs >= accessLeaseMs) throw new CoreUnavailable()
     // A poll that was answered meanwhile may have dropped the key because of a later change.
     if (access && access.revision >= this.#revision && clearCount === this.#clearCount) this.#store(access, askedAtMs)
     return access

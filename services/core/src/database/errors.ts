@@ -1,3 +1,4 @@
+import { DomainError } from '@workspace-wallet/contract'
 import { StaleDatabase } from './history.ts'
 import { UnsuitableSession } from './session-checks.ts'
 
@@ -34,6 +35,13 @@ const faultBySqlState: Record<string, DatabaseFault> = {
   '25006': 'unavailable', // read_only_sql_transaction: a standby, after a failover
 }
 const unavailableClasses = new Set(['08', '53', '57', '58'])
+
+/** S002, because this core cannot use its database, or stops: another core may be able to. Callers then prefer others for a moment. */
+export class CoreUnavailable extends DomainError<'S002'> {
+  constructor() {
+    super('S002', { retryAfterSeconds: 1 })
+  }
+}
 
 /** Whether a statement waited too long for a lock. */
 export function isLockTimeout(error: unknown): boolean {

@@ -2,11 +2,13 @@ import type { TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import { AdminError, type AdminErrorCode, type ErrorCode, isDomainError } from '@workspace-wallet/contract'
+import { CoreUnavailable } from '../database/errors.ts'
 import { describeFaults, findInputFaults, type InputFault } from './input-faults.ts'
 
 /** The application's part of an error: a public code with details, or a sentence for an operator. */
 export type AppError =
-  | { kind: 'domain'; code: ErrorCode; details: unknown }
+  /** `isOfCore`: S002 that does not concern the caller, and another core may be able to do it. */
+  | { kind: 'domain'; code: ErrorCode; details: unknown; isOfCore?: true }
   | { kind: 'admin'; code: AdminErrorCode; sentence: string }
 
 /** An error as callers receive it: tRPC's default shape without the stack, plus `appError` and `inputFaults`. */
@@ -40,6 +42,8 @@ export function errorShape(error: TRPCError, path: string | undefined): ErrorSha
 }
 
 export function toAppError(cause: unknown): AppError | undefined {
+  if (cause instanceof CoreUnavailable)
+    return { kind: 'domain', code: cause.code, details: cause.details, isOfCore: true }
   if (isDomainError(cause)) return { kind: 'domain', code: cause.code, details: cause.details }
   if (cause instanceof AdminError) return { kind: 'admin', code: cause.code, sentence: cause.message }
   return undefined

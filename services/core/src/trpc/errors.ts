@@ -1,7 +1,7 @@
 import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { AdminError, DomainError, type ErrorCode, errorTable, isDomainError } from '@workspace-wallet/contract'
 import type { Log, SampledLog } from '@workspace-wallet/runtime'
-import { classifyDatabaseError } from '../database/errors.ts'
+import { CoreUnavailable, classifyDatabaseError } from '../database/errors.ts'
 import { VerificationOutOfMemory } from '../integrity/verify/thread.ts'
 import { toAppError } from './error-shape.ts'
 
@@ -38,7 +38,8 @@ export function toTRPCError(
     const message = 'the database is unavailable'
     const fields = { err: cause, ...call }
     core.sampledLog.write(`unavailable ${call.path}`, { level: 'warn', fields, message, summary: `more: ${message}` })
-    return domainError(new DomainError('S002', { retryAfterSeconds: 1 }))
+    const isOfCore = fault === 'unavailable'
+    return domainError(isOfCore ? new CoreUnavailable() : new DomainError('S002', { retryAfterSeconds: 1 }))
   }
   core.log.error({ err: cause ?? error, ...call }, 'a procedure failed')
   return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'internal error: see the log of core' })

@@ -19,7 +19,7 @@
  * generation, and when it began, in seconds, or - if it has not begun yet.
  */
 export const joinScript = `
-local info = redis.call('INFO')
+local info = redis.call('INFO', 'server', 'stats', 'replication')
 local run = string.match(info, 'run_id:(%x+)')
 if run ~= ARGV[1] then return redis.error_reply('ERR another server answered') end
 local evicted = string.match(info, 'evicted_keys:(%d+)')

@@ -70,7 +70,7 @@ export class RedisServer implements PrimaryServer {
    * @throws Error if it may evict keys
    */
   async inspect(): Promise<void> {
-    const info = await this.send<string>(['INFO'])
+    const info = await this.send<string>(['INFO', 'server', 'memory', 'persistence', 'stats'])
     this.#connection.answered()
     try {
       rejectEviction(info)
@@ -134,7 +134,7 @@ export class RedisServer implements PrimaryServer {
 
   async #identify(): Promise<Identity> {
     const secret = await this.#parts.generations.readKey()
-    const info = await this.send<string>(['INFO'])
+    const info = await this.send<string>(['INFO', 'server', 'memory', 'persistence', 'stats'])
     // Meanwhile, Redis says that it writes no append-only file, and would count as not durable.
     if (field(info, 'loading') === '1') throw new Error('Redis is loading its data')
     rejectEviction(info)

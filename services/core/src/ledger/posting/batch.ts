@@ -6,6 +6,7 @@ import { backOff, classifyDatabaseError } from '../../database/errors.ts'
 import type { CommittedRow } from '../../database/history.ts'
 import type { ChainedDecisions } from '../decide/chain-decisions.ts'
 import {
+  coreUnavailable,
   type LedgerRequest,
   type RequestResult,
   refusal,
@@ -124,7 +125,7 @@ async function handleFailure(store: LedgerStore, requests: LedgerRequest[], erro
   if (fault === 'duplicate' && requests.some(request => !request.mayBePosted)) return retryWithLookup(store, requests)
   if (fault === 'unavailable' || fault === 'conflict') {
     store.log.warn({ err: error, requests: requests.length }, 'a batch could not be posted')
-    return requests.map(unavailable)
+    return requests.map(fault === 'unavailable' ? coreUnavailable : unavailable)
   }
   const lockable = fault === 'timeout' ? await findLockable(store.pool, workspacesOf(requests)).catch(() => null) : null
   if (lockable && requests.some(({ workspaceId }) => !lockable.has(workspaceId)))

@@ -2,6 +2,7 @@ import { DomainError, type Uuid } from '@workspace-wallet/contract'
 import { FairQueue, hashText, type QueueItem, type Waiting, waitAtMost } from '@workspace-wallet/runtime'
 import { activeSpan, type Span, withSharedSpan } from '@workspace-wallet/runtime/tracing'
 import { apiKeyOf, coreActor } from '../../audit/actors.ts'
+import { CoreUnavailable } from '../../database/errors.ts'
 import type { Command, LedgerRequest, Made, MadeBy, RequestResult } from '../decide/requests.ts'
 import { dueHoldLimit } from '../store/queries.ts'
 import type { KnownWorkspaces } from './known-workspaces.ts'
@@ -92,7 +93,7 @@ export class Shards {
   async post<const Given extends readonly Command[]>(request: LedgerRequest<Given>): Promise<MadeBy<Given>> {
     const { workspaceId } = request
     if (!this.#workspaces.has(workspaceId)) await this.#workspaces.require(workspaceId)
-    if (this.#isClosed) throw unavailable()
+    if (this.#isClosed) throw new CoreUnavailable()
     // One record for each command, in order, of the kind that `decide` makes. The queue holds requests of all kinds.
     return this.#add(request) as Promise<MadeBy<Given>>
   }
