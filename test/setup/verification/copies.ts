@@ -1,5 +1,13 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import { idFromUuid, ledgerRules, mintId, type Uuid, uuidFromId, type VerifyReport } from '@workspace-wallet/contract'
+import {
+  idFromUuid,
+  ledgerRules,
+  mintId,
+  serialization,
+  type Uuid,
+  uuidFromId,
+  type VerifyReport,
+} from '@workspace-wallet/contract'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Snapshot } from '../../../services/core/src/database/snapshot.ts'
@@ -59,6 +67,8 @@ export function testEach(damages: readonly Damage[]): void {
       for (const report of reports) {
         expect(report.ok).toBe(false)
         expect(named(report)).toEqual(inOrderOfRules(expected))
+        // Whatever is damaged, the report reaches the operator.
+        expect(serialization.deserialize(serialization.serialize(report))).toEqual(report)
       }
     }),
   )

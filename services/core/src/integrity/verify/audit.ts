@@ -87,7 +87,7 @@ class AuditChain {
   action(found: TextRow, row: WithMac<AuditRow>): void {
     if (this.#verified && !(row.position <= wholeOf(this.#verified.auditPosition))) this.#passVerified(this.#verified)
     // Up to there, the digest of all actions that are read is compared.
-    if (!this.#verified) this.#replay(wholeOf(found[0]!), row)
+    if (!this.#verified) this.#replay(found[0]!, row)
     if (!funding.includes(row.action)) this.#administration.add(found)
   }
 
@@ -104,13 +104,14 @@ class AuditChain {
     this.#verified = null
   }
 
-  #replay(id: number, { mac, ...action }: WithMac<AuditRow>): void {
+  #replay(idText: string, { mac, ...action }: WithMac<AuditRow>): void {
+    const id = wholeOf(idText)
     const { position } = action
     const report = (rule: LedgerRule, message: string) =>
       this.#findings.add({
         rule,
         message,
-        ids: { ...this.#workspaceIds, audit: id, action: `${action.action}` },
+        ids: { ...this.#workspaceIds, audit: Number.isNaN(id) ? idText : id, action: `${action.action}` },
       })
     if (position !== this.#position + 1)
       report('audit-position', `its position is ${position}, expected ${this.#position + 1}`)

@@ -4,7 +4,7 @@ import { bounded } from './bounded.ts'
 export const audit = `
   -- One row per administrative action, written in the same transaction: who did what and when, and what changed.
   create table audit (
-    id bigint generated always as identity primary key,
+    id bigint generated always as identity primary key check (id between 1 and 9007199254740991),
     at timestamptz(3) not null,
     actor text not null,
     action text not null,

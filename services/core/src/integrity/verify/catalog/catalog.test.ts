@@ -96,6 +96,9 @@ const attacks: [() => string, string[]][] = [
   // Row security.
   [() => 'alter table transfer enable row level security', ['database-object relation public.transfer']],
   [() => 'alter table transfer force row level security', ['database-object relation public.transfer']],
+  [() => 'alter table wallet replica identity nothing', ['database-object relation public.wallet']],
+  [() => 'alter sequence audit_id_seq maxvalue 1000', ['database-object relation public.audit_id_seq']],
+  [() => 'alter table audit alter before set storage plain', ['database-object column public.audit.before']],
   [() => 'create policy more on transfer using (true)', [transfer('policy more')]],
   // Triggers, rules and functions.
   [() => 'alter table transfer disable trigger transfer_is_immutable', [transfer('trigger transfer_is_immutable')]],

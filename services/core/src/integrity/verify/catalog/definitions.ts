@@ -18,6 +18,9 @@ export const objectQueries = [
      'access method ' || a.amname::text,
      case when c.relrowsecurity then 'row security' end,
      case when c.relforcerowsecurity then 'row security for its owner too' end,
+     case when c.relreplident = 'n' then 'no replica identity' end,
+     (select concat_ws(' ', 'from', s.seqstart, 'by', s.seqincrement, 'within', s.seqmin, s.seqmax, case when s.seqcycle then 'in cycles' end)
+      from pg_sequence s where s.seqrelid = c.oid),
      -- Of a view, they say whose rights it has. Those of a table, such as for vacuum, change no row.
      case c.relkind when 'v' then 'options ' || array_to_string(c.reloptions, ' ') end)
    from pg_class c left join pg_am a on a.oid = c.relam
@@ -28,6 +31,8 @@ export const objectQueries = [
      case when l.oid is not null then 'collation ' || l.oid::regcollation::text end,
      case when a.attnotnull then 'not null' end,
      'default ' || pg_get_expr(d.adbin, d.adrelid),
+     -- A value that is neither compressed nor stored apart has to fit into a page.
+     case when a.attstorage = 'p' and t.typstorage <> 'p' then 'storage plain' end,
      case a.attgenerated when '' then null else 'generated ' || a.attgenerated::text end,
      case a.attidentity when '' then null else 'identity ' || a.attidentity::text end)
    from pg_class c

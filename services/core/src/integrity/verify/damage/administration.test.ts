@@ -74,13 +74,27 @@ const damages: Damage[] = [
     expected: ['audit-chain ledger.checkpoint'],
   },
   {
+    what: 'an action with an ID that JavaScript cannot represent exactly',
+    sql: () => `
+      alter table audit alter id drop identity, drop constraint audit_id_check;
+      update audit set id = 9007199254740993 where action = 'wallet.withdraw' and workspace_id = ${workspace('books')}`,
+    expected: [
+      `database-object column ${schema}.audit.id`,
+      `database-object constraint ${schema}.audit.audit_id_check`,
+      `database-object relation ${schema}.audit_id_seq`,
+      'audit-position wallet.withdraw',
+      'audit-position wallet.deposit',
+    ],
+  },
+  {
     what: 'two actions with swapped IDs',
     sql: () => `
-      alter table audit alter id drop identity;
+      alter table audit alter id drop identity, drop constraint audit_id_check;
       update audit set id = -1 where action = 'wallet.withdraw' and workspace_id = ${workspace('books')};
       update audit set id = 9999 where action = 'wallet.freeze'`,
     expected: [
       `database-object column ${schema}.audit.id`,
+      `database-object constraint ${schema}.audit.audit_id_check`,
       `database-object relation ${schema}.audit_id_seq`,
       'audit-position wallet.withdraw',
     ],
