@@ -3,38 +3,55 @@ import { createLog, type Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
-import {
-  createTestDatabase,
-  query,
-  type TestDatabase,
-  urlOf,
-  waitingForLocks,
-} from '../../../../test/setup/database.ts'
+import { query, urlOf, waitingForLocks } from '../../../../test/setup/database.ts'
 import { makeTempDir } from '../../../../test/setup/temp.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { ForeignSessions } from './foreign-sessions.ts'
 import { openPool } from './pool.ts'
 
-let database: TestDatabase
+// A server of its own: cores of other test files would end these sessions first, and tests of this file those of other cores.
+let postgres: Postgres
+let ownerUrl: string
+let serviceUrl: string
 const chainKey = generateKeySync('hmac', { length: 256 })
 const pools: Pool[] = []
+const clients = new Set<PoolClient>()
 let foreign: ForeignSessions
 beforeAll(async () => {
-  database = await createTestDatabase()
+  postgres = await startPostgres({
+    dataDir: `${await makeTempDir('sessions')}/postgres`,
+    port: 0,
+    durable: false,
+    superuserPassword: randomUUID(),
+    settings: { max_connections: '40', max_prepared_transactions: '10' },
+  })
+  ownerUrl = postgres.url('postgres')
+  const password = randomUUID()
+  serviceUrl = postgres.url('postgres', 'service', password)
+  await query(ownerUrl, `create role service login password '${password}'`)
+  await query(ownerUrl, 'create database other')
+  await query(
+    ownerUrl,
+    'create table webhook (); create table wallet (); grant select, update on webhook, wallet to service',
+  )
 })
-afterAll(() => database.drop())
+afterAll(() => postgres.stop())
 beforeEach(() => {
   foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log)
 })
 afterEach(async () => {
+  for (const client of clients) client.release(true)
   await Promise.all(pools.splice(0).map(pool => pool.end()))
 })
 
 /** Connections like those of core; without a key, like those of an attacker. */
-function openAs(name: string, key?: KeyObject, serviceUrl = database.serviceUrl): Pool {
+function openAs(name: string, key?: KeyObject, databaseUrl = serviceUrl): Pool {
   const settings = { idle_in_transaction_session_timeout: '0', transaction_timeout: '0', statement_timeout: '0' }
-  const url = waitingForLocks(serviceUrl)
-  const pool = openPool(url, { name, max: 10, settings, ...(key && { chainKey: key }) })
+  const url = waitingForLocks(databaseUrl)
+  const pool = openPool(url, { name, max: 10, queryTimeoutMs: 0, settings, ...(key && { chainKey: key }) })
+  // After a test that fails before it releases them.
+  pool.on('acquire', client => clients.add(client))
+  pool.on('release', (_, client) => clients.delete(client))
   pools.push(pool)
   return pool
 }
@@ -56,7 +73,7 @@ async function waitFor(pool: Pool, keys: number[]): Promise<Promise<unknown>[]> 
   const waiting = keys.map(key => pool.query(lock(key)))
   await until('all of them wait', async () => {
     const rows = await query(
-      database.ownerUrl,
+      ownerUrl,
       'select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
     )
     return rows.length === keys.length
@@ -87,7 +104,7 @@ function recordedLog() {
   return { log: log as unknown as Log, lines }
 }
 
-const isAlive = async ({ pid }: { pid: number }, url = database.ownerUrl) =>
+const isAlive = async ({ pid }: { pid: number }, url = ownerUrl) =>
   (await query(url, 'select from pg_stat_activity where pid = $1', [pid])).length > 0
 
 test('a session of another core is not ended, and one with a forged name or a copied mark is', async () => {
@@ -99,7 +116,7 @@ test('a session of another core is not ended, and one with a forged name or a co
   const otherKey = await hold(openAs('ledger', generateKeySync('hmac', { length: 256 })), 4)
   const mark = `select ((classid::bigint << 32) | objid::bigint) as mark from pg_locks
     where pid = $1 and locktype = 'advisory' and classid <> 0`
-  const [{ mark: markOfCore } = {}] = await query(database.ownerUrl, mark, [ofCore.pid])
+  const [{ mark: markOfCore } = {}] = await query(ownerUrl, mark, [ofCore.pid])
   await copied.client.query('select pg_advisory_lock_shared($1)', [markOfCore])
 
   const waiting = await waitFor(core, [1, 2, 3, 4])
@@ -152,6 +169,9 @@ test('a session that PostgreSQL cannot interrupt is logged as such once, and cou
   const busy = expect(
     client.query(`select array[${hashes}] from (select repeat('a', 10000000)::bytea as x offset 0) _`),
   ).rejects.toThrow('terminating connection')
+  // It can be interrupted before it begins with the hashes, each of which takes PostgreSQL more than a millisecond.
+  const isHashing = `select from pg_stat_activity where pid = $1 and clock_timestamp() - query_start > interval '300 ms'`
+  await until('it computes hashes', async () => (await query(ownerUrl, isHashing, [pid])).length > 0)
   const [waiting] = await waitFor(openAs('ledger', chainKey), [25])
   for (let looks = 0; looks < 4; looks++) await foreign.look()
   expect(await isAlive({ pid })).toBe(true)
@@ -180,7 +200,7 @@ test('a session that keeps replaced rows from removal is ended after a while, al
   const { rows } = await first.client.query<{ id: string }>('select pg_export_snapshot() as id')
   await second.client.query(`${snapshot}; set transaction snapshot '${rows[0]!.id}'; select from wallet`)
   // Another transaction, after which a new session has another snapshot.
-  await query(database.ownerUrl, 'select pg_current_xact_id()')
+  await query(ownerUrl, 'select pg_current_xact_id()')
   await foreign.look()
   first.client.release(true)
   await until('it is ended', async () => {
@@ -196,7 +216,7 @@ test.each(['own', 'other'])(
   async which => {
     const sessions = openAs('sessions', chainKey)
     foreign = new ForeignSessions(sessions, chainKey, createLog('test', 'silent').log, { keptMs: 1 })
-    const url = which === 'own' ? database.serviceUrl : urlOf(database.serviceUrl, 'postgres')
+    const url = which === 'own' ? serviceUrl : urlOf(serviceUrl, 'other')
     const session = await hold(openAs('psql', undefined, url), 34)
     await session.client.query('select pg_current_xact_id()')
     await until('it is ended', async () => {
@@ -211,7 +231,7 @@ test.each(['own', 'other'])(
 test('a session that stays long is ended, and one of a core is not', async () => {
   const sessions = openAs('sessions', chainKey)
   foreign = new ForeignSessions(sessions, chainKey, createLog('test', 'silent').log, { stayMs: 1 })
-  const elsewhere = openAs('psql', undefined, urlOf(database.serviceUrl, 'postgres'))
+  const elsewhere = openAs('psql', undefined, urlOf(serviceUrl, 'other'))
   const [session, core, other] = await Promise.all([
     hold(openAs('psql'), 37),
     hold(openAs('reads', chainKey), 38),
@@ -225,13 +245,13 @@ test('a session that stays long is ended, and one of a core is not', async () =>
 })
 
 test('a session in another database that locks the role itself is ended when it blocks a migration', async () => {
-  const client = await openAs('psql', undefined, urlOf(database.serviceUrl, 'postgres')).connect()
+  const client = await openAs('psql', undefined, urlOf(serviceUrl, 'other')).connect()
   client.on('error', () => {})
-  const role = new URL(database.serviceUrl).username
+  const role = new URL(serviceUrl).username
   const change = `alter role ${role} set geqo = off`
   await client.query(change)
   await client.query(`begin; ${change}`)
-  const migration = query(database.ownerUrl, `alter role ${role} reset all`)
+  const migration = query(ownerUrl, `alter role ${role} reset all`)
   let isOver = false
   void migration.finally(() => (isOver = true))
   await until('the migration has ended', async () => {
@@ -243,32 +263,11 @@ test('a session in another database that locks the role itself is ended when it 
   client.release(true)
 })
 
-/** With a server of its own, on which no other core ends these sessions first. */
 describe('what all databases of a server share', () => {
-  let postgres: Postgres
-  let ownerUrl: string
-  let serviceUrl: string
-  beforeAll(async () => {
-    const dataDir = `${await makeTempDir('locks')}/postgres`
-    postgres = await startPostgres({
-      dataDir,
-      port: 0,
-      durable: false,
-      superuserPassword: randomUUID(),
-      settings: { max_connections: '40', max_prepared_transactions: '10' },
-    })
-    ownerUrl = postgres.url('postgres')
-    const password = randomUUID()
-    await query(ownerUrl, `create role service login password '${password}'`)
-    await query(ownerUrl, 'create database other')
-    serviceUrl = postgres.url('postgres', 'service', password)
-  })
-  afterAll(() => postgres.stop())
-
   test.each(['postgres', 'other'])(
     'a session with more subtransactions than snapshots have room for is ended at once: database %s',
     async name => {
-      foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+      foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log)
       const [few, many] = await Promise.all(
         [35, 36].map(key => hold(openAs('psql', undefined, urlOf(serviceUrl, name)), key)),
       )
@@ -286,9 +285,9 @@ describe('what all databases of a server share', () => {
   )
 
   test('a core whose look fails because the table of locks is full keeps its connection, and looks again', async () => {
-    foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+    foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log)
     await foreign.look()
-    const attacker = await openAs('psql', undefined, serviceUrl).connect()
+    const attacker = await openAs('psql').connect()
     attacker.on('error', () => {})
     await attacker.query('select pg_advisory_lock(2, n) from generate_series(1, 900) n')
     // What others have filled the table with does not count as the attacker's.
@@ -305,7 +304,7 @@ describe('what all databases of a server share', () => {
 
   test('a prepared transaction in another database is logged once', async () => {
     const { log, lines } = recordedLog()
-    foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, log)
+    foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, log)
     const other = urlOf(serviceUrl, 'other')
     await query(other, `begin; select pg_advisory_xact_lock(1); prepare transaction 'mine'`)
     for (let looks = 0; looks < 2; looks++) await foreign.look()
@@ -316,7 +315,7 @@ describe('what all databases of a server share', () => {
   test.each(['postgres', 'other'])(
     'a session that fills the table of locks is ended, and others get locks again: database %s',
     async name => {
-      foreign = new ForeignSessions(openAs('sessions', chainKey, serviceUrl), chainKey, createLog('test', 'silent').log)
+      foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log)
       await foreign.look()
       const attacker = openAs('psql', undefined, urlOf(serviceUrl, name))
       const client = await attacker.connect()

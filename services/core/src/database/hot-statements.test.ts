@@ -333,7 +333,7 @@ const isBounded = (name?: string) => name === 'count-open-holds'
 const unmeasured = [
   'change-ledger-status',
   'create-wallet',
-  'end-session',
+  'end-sessions',
   'end-webhook-leases',
   'find-actions',
   'find-all-holds-of-wallet',
