@@ -25,7 +25,7 @@ export type ConcurrencyLimits = {
 type Waiter = { start: () => void; timer: NodeJS.Timeout }
 type Use = { usedMs: number; usedAtMs: number }
 /** Who competes for slots: a workspace, or a token with all the workspaces that it names. */
-type Caller = Use & { running: number; waiting: number; isToken: boolean }
+type Caller = Use & { waiting: number; isToken: boolean }
 /** A workspace of a caller. */
 type Share = Use & { caller: Caller; running: number; waiters: Waiter[] }
 
@@ -39,7 +39,7 @@ const sweepThreshold = 1_000
  * counts and not the number of calls, so that a few long calls count as much as many short ones.
  *
  * All workspaces that a token names (see `callingToken`) compete with the others as one, and among themselves for what this one gets. They
- * leave one slot free, if there are several, and half of the places to wait.
+ * leave half of the places to wait to others.
  *
  * `FairQueue` (packages/runtime) serves other work: items that a batch takes many of at once, at the same cost each. It gives each
  * workspace an equal share of a batch, and needs no time. Here, calls run one by one, take from a millisecond to seconds, and keep
@@ -76,7 +76,6 @@ export class WorkspaceConcurrencyLimit {
     } finally {
       this.charge(workspace, this.#now() - startedAtMs)
       share.running--
-      share.caller.running--
       this.#running--
       this.#startNext()
       this.#sweep()
@@ -113,7 +112,7 @@ export class WorkspaceConcurrencyLimit {
   #callerNow(): Caller {
     const token = callingToken.getStore()
     const known = token === undefined ? undefined : this.#tokens.get(token)
-    const caller = known ?? { ...this.#noUse(), running: 0, waiting: 0, isToken: token !== undefined }
+    const caller = known ?? { ...this.#noUse(), waiting: 0, isToken: token !== undefined }
     if (token !== undefined) this.#tokens.set(token, caller)
     return caller
   }
@@ -122,16 +121,13 @@ export class WorkspaceConcurrencyLimit {
     return { usedMs: 0, usedAtMs: this.#now() }
   }
 
-  #mayStart({ running, caller }: Share): boolean {
-    const { slots, reservedSlots } = this.#limits
-    const free = slots - this.#running
-    if (running > 0) return free > reservedSlots
-    return free > (caller.running > 0 ? Math.min(1, slots - 1) : 0)
+  #mayStart({ running }: Share): boolean {
+    const free = this.#limits.slots - this.#running
+    return free > (running === 0 ? 0 : this.#limits.reservedSlots)
   }
 
   #start(share: Share): void {
     share.running++
-    share.caller.running++
     this.#running++
   }
 
