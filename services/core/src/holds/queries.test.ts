@@ -230,17 +230,15 @@ test('wallets with many due holds are read one at a time, while the reads of oth
   const gate = Promise.withResolvers<void>()
   const running: number[] = []
   let most = 0
-  const { reads } = testCore.core
-  const query = reads.query.bind(reads) as (config: pg.QueryConfig) => Promise<pg.QueryResult>
-  const spy = vi.spyOn(reads, 'query').mockImplementation((async (config: pg.QueryConfig) => {
-    const [, limit] = /from hold h\b.*? limit (\d+)\)/s.exec(config.text) ?? []
-    if (!(Number(limit) > 100)) return query(config)
-    most = Math.max(most, running.push(String(config.values![0]).split(',').length))
-    await gate.promise
-    const result = await query(config)
-    running.pop()
-    return result
-  }) as never)
+  const { query } = pg.Client.prototype as { query: (...args: unknown[]) => unknown }
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+    const send = () => query.apply(this, args)
+    const { text, values } = args[0] as pg.QueryConfig
+    const [, limit] = /from hold h\b.*? limit (\d+)\)/s.exec(text) ?? []
+    if (!(Number(limit) > 100)) return send()
+    most = Math.max(most, running.push(String(values![0]).split(',').length))
+    return gate.promise.then(send).finally(() => running.pop())
+  } as never)
   try {
     const answers: string[] = []
     const read = async (of: string) => {
