@@ -1,6 +1,5 @@
 import { DomainError, type IdKind, type TransferType, type Uuid } from '@workspace-wallet/contract'
 import { coreActor } from '../../audit/actors.ts'
-import { CoreUnavailable } from '../../database/errors.ts'
 import type { HoldRow } from '../../database/tables/hold.ts'
 import type { Transfer } from '../chain/transfer.ts'
 
@@ -124,7 +123,6 @@ export type RequestResult =
 export const refusal = (error: DomainError): RequestResult => ({ kind: 'refused', error })
 /** S002: certainly not posted, safe to retry. */
 export const unavailable = (): RequestResult => refusal(new DomainError('S002', { retryAfterSeconds: 1 }))
-export const coreUnavailable = (): RequestResult => refusal(new CoreUnavailable())
 
 /** The ID of the HTTP request or call that this request comes from. */
 export function requestIdOf({ commands }: LedgerRequest): string {

@@ -2,11 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { DomainError, idFromUuid, type Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
-import { backOff, classifyDatabaseError } from '../../database/errors.ts'
+import { backOff, CoreUnavailable, classifyDatabaseError } from '../../database/errors.ts'
 import type { CommittedRow } from '../../database/history.ts'
 import type { ChainedDecisions } from '../decide/chain-decisions.ts'
 import {
-  coreUnavailable,
   type LedgerRequest,
   type RequestResult,
   refusal,
@@ -118,6 +117,8 @@ export async function postBatch(store: LedgerStore, requests: LedgerRequest[]): 
     }
   }
 }
+
+const coreUnavailable = (): RequestResult => refusal(new CoreUnavailable())
 
 /** Posts what can be posted of a batch that was rolled back. */
 async function handleFailure(store: LedgerStore, requests: LedgerRequest[], error: unknown): Promise<RequestResult[]> {
