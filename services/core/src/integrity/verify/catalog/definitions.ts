@@ -18,8 +18,10 @@ export const objectQueries = [
      'access method ' || a.amname::text,
      case when c.relrowsecurity then 'row security' end,
      case when c.relforcerowsecurity then 'row security for its owner too' end,
-     case when c.relreplident = 'n' then 'no replica identity' end,
-     (select concat_ws(' ', 'from', s.seqstart, 'by', s.seqincrement, 'within', s.seqmin, s.seqmax, case when s.seqcycle then 'in cycles' end)
+     case when c.relkind in ('r', 'p') and c.relreplident = 'n' then 'no replica identity' end,
+     -- Citus gives each node a range of its own, of which none ends earlier.
+     (select concat_ws(' ', 'by', s.seqincrement, case when s.seqmax < 281474976710656::bigint then 'up to ' || s.seqmax::text end,
+        case when s.seqcycle then 'in cycles' end)
       from pg_sequence s where s.seqrelid = c.oid),
      -- Of a view, they say whose rights it has. Those of a table, such as for vacuum, change no row.
      case c.relkind when 'v' then 'options ' || array_to_string(c.reloptions, ' ') end)
