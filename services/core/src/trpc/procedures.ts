@@ -44,7 +44,7 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     if (!hasOwnLimit) return calls.run(shareOf(placed, callers, rawInput), run)
     // Gateways name workspaces that `identify` has checked, and couriers those of webhooks.
     const namesFreely = token.role !== 'gateway' && token.role !== 'courier'
-    return namesFreely ? callingToken.run(`${token.role}:${token.name}`, run) : run()
+    return namesFreely ? callingToken.run(nameOf(token), run) : run()
   }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)
@@ -74,7 +74,7 @@ async function placeNamedIn(places: Places<Core>, rawInput: unknown): Promise<Co
  */
 async function identify({ core, token }: Context, { scope }: Callers, rawInput: unknown): Promise<Caller> {
   if (token.isOperator) return { actor: actorOfOperator(token.name), requireScope: allow }
-  if (token.role !== 'gateway' || scope === null) return { actor: `${token.role}:${token.name}`, requireScope: allow }
+  if (token.role !== 'gateway' || scope === null) return { actor: nameOf(token), requireScope: allow }
   // The input is parsed after this, by the procedure: `workspaceCall` and its other fields at once.
   const { workspaceId, caller } = (rawInput ?? {}) as WorkspaceInput
   const apiKey = caller?.apiKey
@@ -87,9 +87,14 @@ async function identify({ core, token }: Context, { scope }: Callers, rawInput: 
   }
 }
 
+/** A token among those of all roles. */
+function nameOf({ role, name }: Context['token']): string {
+  return `${role}:${name}`
+}
+
 /** Whose share of the calls a call takes: gateways act for workspaces, which `identify` has checked. */
 function shareOf({ token }: Context, { scope }: Callers, rawInput: unknown): string {
-  const share = `${token.role}:${token.name}`
+  const share = nameOf(token)
   return token.role === 'gateway' && scope !== null ? `${share} ${(rawInput as WorkspaceInput).workspaceId}` : share
 }
 

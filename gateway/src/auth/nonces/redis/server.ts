@@ -27,6 +27,9 @@ type Identity = { secret: string; runId: string; scriptHash: string; isDurable: 
 /** A generation that the server stores. `beganAt`: in seconds; null before core has recorded it. */
 type StoredGeneration = { group: NonceGroup; key: string; value: string; id: string; beganAt: number | null }
 
+/** The sections that gateways read. Another one, which can become huge, has an entry for each error code that scripts have returned. */
+const infoCommand = ['INFO', 'server', 'memory', 'persistence', 'stats']
+
 /** A Redis server that is the primary of some groups of partitions. */
 export class RedisServer implements PrimaryServer {
   readonly groups = new Set<NonceGroup>()
@@ -70,7 +73,7 @@ export class RedisServer implements PrimaryServer {
    * @throws Error if it may evict keys
    */
   async inspect(): Promise<void> {
-    const info = await this.send<string>(['INFO', 'server', 'memory', 'persistence', 'stats'])
+    const info = await this.send<string>(infoCommand)
     this.#connection.answered()
     try {
       rejectEviction(info)
@@ -134,7 +137,7 @@ export class RedisServer implements PrimaryServer {
 
   async #identify(): Promise<Identity> {
     const secret = await this.#parts.generations.readKey()
-    const info = await this.send<string>(['INFO', 'server', 'memory', 'persistence', 'stats'])
+    const info = await this.send<string>(infoCommand)
     // Meanwhile, Redis says that it writes no append-only file, and would count as not durable.
     if (field(info, 'loading') === '1') throw new Error('Redis is loading its data')
     rejectEviction(info)
