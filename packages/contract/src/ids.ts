@@ -26,6 +26,9 @@ export type Uuid<Kind extends IdKind = IdKind> = string & { readonly [uuidKind]:
 declare const idKind: unique symbol
 declare const uuidKind: unique symbol
 
+/** Of a UUID as PostgreSQL writes it. */
+export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const suffixLength = 26
 const suffixForm = '[0-7][0-9a-hjkmnp-tv-z]{25}'

@@ -11,6 +11,7 @@ import {
   isDomainError,
   type Uuid,
   uuidFromId,
+  uuidPattern,
 } from '@workspace-wallet/contract'
 import { ApiKey } from '../api-keys/entities.ts'
 import { AuditEntry } from '../audit/entities.ts'
@@ -76,8 +77,6 @@ function lookupsFor(text: string): readonly Lookup[] {
   // Clients may choose a UUID as a name, too.
   return uuidPattern.test(text) ? [...byName, ...byUuid] : byName
 }
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const newest = { limit: foundLimit + 1 } as const
 const newestFirst = { ...newest, orderBy: { createdAt: 'desc' } } as const

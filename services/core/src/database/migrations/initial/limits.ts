@@ -1,8 +1,9 @@
-import { idPattern } from '@workspace-wallet/contract'
+import { idPattern, uuidPattern } from '@workspace-wallet/contract'
 import { bounded } from './bounded.ts'
 import { signature } from './signature.ts'
 
-const uuidForm = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+/** What is between `^` and `$`. */
+const formOf = (pattern: string) => pattern.slice(1, -1)
 
 /**
  * Limits of what API keys and wallets may spend, and the functions that write them. Like those of ledger-rows.ts, they run
@@ -12,7 +13,7 @@ export const limits = `
   create table spending_limit (
     workspace_id uuid not null references ledger,
     -- \`key:ak_…\`, or \`wallet:\` and a UUID. Without the check, an operator could not name a forged limit to clear it.
-    subject text collate "C" not null check (subject ~ '^(key:${idPattern('apiKey').slice(1, -1)}|wallet:${uuidForm})$'),
+    subject text collate "C" not null check (subject ~ '^(key:${formOf(idPattern('apiKey'))}|wallet:${formOf(uuidPattern.source)})$'),
     currency text collate "C" not null references currency,
     -- Null: unlimited. A row without both is a cleared limit: a deleted row could be inserted again with its old MAC.
     per_transfer positive_amount,

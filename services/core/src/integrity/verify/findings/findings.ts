@@ -6,6 +6,7 @@ import {
   ledgerRules,
   listedViolations,
   type Uuid,
+  uuidPattern,
   type Violation,
 } from '@workspace-wallet/contract'
 
@@ -57,8 +58,6 @@ export class Findings {
 }
 
 const order = Object.keys(ledgerRules)
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The public ID of a stored UUID; a damaged value is returned unchanged. */
 export function publicId(kind: IdKind, stored: string | null): string {
