@@ -29,9 +29,9 @@ export class KnownWebhooks {
   #place = 0
   /** Until when they are needed, by `performance.now()`. */
   #neededUntilMs = Number.NEGATIVE_INFINITY
-  /** The check of all rows: the last one that was checked, what was found so far, and when the next check begins. */
-  #checkedTo = first
-  #found = new Set<Uuid<'webhook'>>()
+  /** The check of all rows that has begun: the last one that was checked, and what was found or remembered so far. */
+  #check: { last: Uuid<'webhook'>; found: Set<Uuid<'webhook'>> } | undefined
+  /** When the next check begins. */
   #checkFromMs = Number.NEGATIVE_INFINITY
 
   constructor(reads: Queryable, chainKey: KeyObject) {
@@ -51,7 +51,9 @@ export class KnownWebhooks {
 
   /** Call it with a webhook whose row is genuine. */
   remember(id: Uuid<'webhook'>): void {
-    this.#found.add(id)
+    // A check that nobody continues would grow with every webhook that is ever leased.
+    if (!this.areNeeded) this.#check = undefined
+    this.#check?.found.add(id)
     if (this.#known.has(id)) return
     if (this.#known.size >= maxKnown) this.#keep(new Set())
     this.#known.add(id)
@@ -70,16 +72,19 @@ export class KnownWebhooks {
   /** Checks rows until this time, by `performance.now()`, or until all were checked. The next call goes on from there. */
   async check(untilMs: number): Promise<void> {
     while (performance.now() >= this.#checkFromMs && performance.now() < untilMs) {
-      const rows = await readWebhookRows(this.#reads, this.#checkedTo, checked)
+      this.#check ??= { last: first, found: new Set() }
+      const check = this.#check
+      const rows = await readWebhookRows(this.#reads, check.last, checked)
       for (const row of rows) if (row.deletedAt === null && this.#isGenuine(row)) this.remember(row.id)
+      // Known webhooks are no longer needed.
+      if (check !== this.#check) return
       if (rows.length === checked) {
-        this.#checkedTo = rows.at(-1)!.id
+        check.last = rows.at(-1)!.id
         continue
       }
       // Those that were deleted since are left out.
-      this.#keep(this.#found)
-      this.#found = new Set()
-      this.#checkedTo = first
+      this.#keep(check.found)
+      this.#check = undefined
       this.#checkFromMs = performance.now() + checkAgainMs
     }
   }
