@@ -66,6 +66,15 @@ test.each([
   },
 )
 
+test.each([
+  ['without a Host header', 'GET / HTTP/1.1\r\n\r\n'],
+  ['that expect something unknown', request('Expect: x\r\n')],
+])('requests that Node answers itself count too: %s', async (_, text) => {
+  const { got, port } = await startServer()
+  await exchange(port, text.repeat(1_000))
+  expect(got).toEqual({ requests: 0, parsed: limit + 1 })
+})
+
 test('as many requests as the limit are answered, again and again', async () => {
   const { got, port } = await startServer()
   const socket = connect(port, '127.0.0.1')

@@ -28,14 +28,20 @@ export class PipelineLimit {
       const { parser } = socket as ParsedSocket
       const { onIncoming } = parser
       parser.onIncoming = (request, isKeptAlive) => {
-        if (this.#pendingOf(socket) < this.#limit) return onIncoming(request, isKeptAlive)
-        socket.destroy()
-        return stopParsing
+        const pending = this.#pendingOf(socket)
+        if (pending >= this.#limit) {
+          socket.destroy()
+          return stopParsing
+        }
+        const next = onIncoming(request, isKeptAlive)
+        // Node answers some requests itself, such as those without a Host header. They count as long as the connection lasts.
+        if (this.#pendingOf(socket) === pending) this.#pending.set(socket, pending + 1)
+        return next
       }
     })
   }
 
-  /** Call it first with each request. */
+  /** Call it with each request before anything is awaited. */
   add({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#pending.set(socket, this.#pendingOf(socket) + 1)
     response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
