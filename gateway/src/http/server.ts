@@ -24,8 +24,6 @@ const options: ServerOptions = {
   headersTimeout: 10_000,
   requestTimeout: 20_000,
   connectionsCheckingInterval: 1_000,
-  // Node itself would answer a request without Host, but not with our envelope.
-  requireHostHeader: false,
 }
 
 /**
@@ -64,8 +62,6 @@ export function createGuardedServer(app: Express): Server {
   server.on('close', () => stalls.stop())
   // A client that does not read its responses must not keep its connection for ever.
   server.timeout = stalledMs
-  // A request with an unknown Expect header is handled like any other.
-  server.on('checkExpectation', handle)
   // The client may send its body only after steps 1 to 4 of section 5.3 have passed.
   server.on('checkContinue', (request, response) => {
     request.inviteBody = () => response.writeContinue()

@@ -8,6 +8,9 @@ const stopParsing = 2
 /** The parser of a connection, which calls `onIncoming` with each request. Not documented: pipeline-limit.test.ts covers it. */
 type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
+/** An option of `createServer` that Node reads from the server itself. Not documented. */
+type GuardedServer = Server & { requireHostHeader?: boolean }
+
 /**
  * Limits the pipelined requests of a connection. One read of a socket can contain two thousand small requests. All of them would be
  * handled before those of other connections, and their responses kept in memory until the client reads them. Node would parse all of
@@ -22,26 +25,23 @@ export class PipelineLimit {
     this.#limit = limit
   }
 
-  /** Closes each connection of a server at its first request above the limit. */
-  watch(server: Server): void {
+  /** Closes each connection of a server at its first request above the limit. All requests get to the handler of the server. */
+  watch(server: GuardedServer): void {
+    // Node would respond itself to a request without a Host header or with an unknown expectation, and nobody would count it.
+    server.requireHostHeader = false
+    server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     server.on('connection', (socket: Socket) => {
       const { parser } = socket as ParsedSocket
       const { onIncoming } = parser
       parser.onIncoming = (request, isKeptAlive) => {
-        const pending = this.#pendingOf(socket)
-        if (pending >= this.#limit) {
-          socket.destroy()
-          return stopParsing
-        }
-        const next = onIncoming(request, isKeptAlive)
-        // Node answers some requests itself, such as those without a Host header. They count as long as the connection lasts.
-        if (this.#pendingOf(socket) === pending) this.#pending.set(socket, pending + 1)
-        return next
+        if (this.#pendingOf(socket) < this.#limit) return onIncoming(request, isKeptAlive)
+        socket.destroy()
+        return stopParsing
       }
     })
   }
 
-  /** Call it with each request before anything is awaited. */
+  /** Call it first with each request. */
   add({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#pending.set(socket, this.#pendingOf(socket) + 1)
     response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
