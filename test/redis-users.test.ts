@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from 'redis'
@@ -18,12 +19,13 @@ import { until } from './setup/until.ts'
 const execute = promisify(execFile)
 
 let redis: Redis
+let secretsDir: string
 let gatewayUrl: string
 /** An administrator of Redis, for the tests only. */
 let inspector: ReturnType<typeof createClient>
 beforeAll(async () => {
   const directory = await makeTempDir('redis-users')
-  const secretsDir = join(directory, 'secrets')
+  secretsDir = join(directory, 'secrets')
   await execute(process.execPath, [join(root, 'deploy/containers/secrets.ts'), secretsDir])
   const settings = redisSettings(await readCompose(), secretsDir, await makeTempDir('redis'))
   const users = await readFile(settings.include!, 'utf8')
@@ -295,21 +297,48 @@ describe('whoever has the Redis user of the gateways', () => {
   })
 })
 
-test('the user of the health check may send only PING, and the default user is disabled', async () => {
+test('the user of the health check may send only PING, and nobody can log in without a password', async () => {
   expect(await granted('health')).toEqual(['ping'])
-  for (const url of [`redis://127.0.0.1:${redis.port}`, `redis://default:any@127.0.0.1:${redis.port}`]) {
-    const client = createClient({ url, socket: { reconnectStrategy: false } })
+  const url = `127.0.0.1:${redis.port}`
+  for (const login of ['', 'default:any@', 'health:any@', 'gateway:any@']) {
+    const client = createClient({ url: `redis://${login}${url}`, socket: { reconnectStrategy: false } })
     client.on('error', () => {})
     await expect(client.connect().then(() => client.ping())).rejects.toThrow(/NOAUTH|WRONGPASS/)
     if (client.isOpen) client.destroy()
   }
   const { redis: service } = (await readCompose()).services
-  const [, program, ...args] = service!.healthcheck!.test
-  const check = () => execute(program!, ['-p', String(redis.port), ...args])
+  const [kind, command] = service!.healthcheck!.test
+  expect(kind).toBe('CMD-SHELL')
+  const here = command!
+    .replace('$$', '$')
+    .replace('/secrets/', `${join(secretsDir, 'redis')}/`)
+    .replace('redis-cli', `redis-cli -p ${redis.port}`)
+  const check = () => execute('/bin/sh', ['-c', here])
   expect((await check()).stdout).toBe('PONG\n')
   inspector.destroy()
   await redis.kill()
   await expect(check()).rejects.toMatchObject({ code: 1 })
   await redis.restart()
   await inspect()
+})
+
+test('whoever cannot log in does not fill the memory of Redis', async () => {
+  // As much of a request as Redis takes from a client that has not logged in.
+  const argument = `$16384\r\n${'x'.repeat(16_384)}\r\n`
+  const request = `*10\r\n${argument.repeat(9)}$16384\r\n${'x'.repeat(16_000)}`
+  const sockets: Socket[] = []
+  const client = await createClient({ url: gatewayUrl }).connect()
+  try {
+    for (let count = 0; count < 3_500; count++) {
+      const socket = connect(redis.port, '127.0.0.1').on('error', () => {})
+      sockets.push(socket)
+      await new Promise(resolve => socket.once('connect', () => socket.write(request, resolve)).once('close', resolve))
+    }
+    // Redis takes 16 KiB of each of them in a turn.
+    for (let turn = 0; turn < 100; turn++) await client.set('limit:test', '')
+    expect(Number(/used_memory:(\d+)/.exec(await inspector.info('memory'))![1])).toBeLessThan(256 * 2 ** 20)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    client.destroy()
+  }
 })

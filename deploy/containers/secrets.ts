@@ -25,6 +25,7 @@ const makeAll = () => ({
   ownerPassword: makeToken(),
   archivePassword: makeToken(),
   redisPassword: makeToken(),
+  redisHealthPassword: makeToken(),
   replicationPassword: makeToken(),
   patroniPassword: makeToken(),
   grafanaPassword: makeToken(),
@@ -55,7 +56,10 @@ async function filesOf(secrets: Secrets): Promise<Record<string, Consumer>> {
     },
     'postgres-init': { user: users.postgres, files: { 'owner.sql': await ownFile('owner.sql') } },
     archive: { user: users.postgres, files: { pgpass: `postgres:5432:*:wallet_archive:${secrets.archivePassword}` } },
-    redis: { user: users.redis, files: { 'redis.conf': redisUsers(secrets.redisPassword) } },
+    redis: {
+      user: users.redis,
+      files: { 'redis.conf': redisUsers(secrets), 'health-password': secrets.redisHealthPassword },
+    },
     migrate: {
       user: users.node,
       files: {
@@ -117,14 +121,15 @@ const gatewayRules = [
 ].join(' ')
 
 /**
- * The ACL of Redis. The health check has PING. Nobody can log in as `default`, but it keeps its rights: Redis replays its
+ * The ACL of Redis. The health check has PING, and a password: the limits that Redis has for clients that have not logged in do not hold
+ * for a user without one. Nobody can log in as `default`, but it keeps its rights: Redis replays its
  * append-only file as that user, and skips commands that it may not run.
  */
-function redisUsers(password: string): string {
-  const hash = createHash('sha256').update(password).digest('hex')
+function redisUsers({ redisPassword, redisHealthPassword }: Secrets): string {
+  const hashOf = (password: string) => createHash('sha256').update(password).digest('hex')
   return `user default off ~* &* +@all
-user gateway on #${hash} ${gatewayRules}
-user health on nopass -@all +ping
+user gateway on #${hashOf(redisPassword)} ${gatewayRules}
+user health on #${hashOf(redisHealthPassword)} -@all +ping
 `
 }
 
