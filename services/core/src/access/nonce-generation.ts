@@ -11,7 +11,7 @@ import { type FoundAction, readAction, selectAction } from '../audit/chain.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
-import { lockAccessRevision } from './revision.ts'
+import { lockAccess } from './revision.ts'
 
 const action = 'nonces.begin' satisfies AuditAction
 /** How long after a generation began another one can begin: whoever has the token of a gateway cannot fill the audit log. */
@@ -37,7 +37,7 @@ export async function beginNonceGeneration(
     return toGeneration(generationId, partitions, await findLatest(em, chainKey))
   await requireInterval(em, await findLatest(em, chainKey))
   // Two gateways may begin at the same time.
-  await lockAccessRevision(em)
+  await lockAccess(em)
   const earlier = await findLatest(em, chainKey)
   if (await isRecorded(em, chainKey, generationId)) return toGeneration(generationId, partitions, earlier)
   await requireInterval(em, earlier)

@@ -1,17 +1,16 @@
 import { uuidFromId } from '@workspace-wallet/contract'
-import { type Em, kyselyOf } from '../database/orm.ts'
-import { AccessRevision } from './entities.ts'
+import type { Em } from '../database/orm.ts'
 
 /** A change of what keys may do: its access revision, and the time of PostgreSQL. */
 export type AccessChange = { accessRevision: number; now: Date }
 
 /**
- * Begins a change of a key, a membership or a workspace by taking the next access revision. The lock on its one row orders
- * such changes, and revisions are in order of commit, so a gateway that polls misses none. A trigger gives each revision
+ * Begins a change of a key, a membership or a workspace by taking the next access revision. A lock orders such changes, and revisions are
+ * in order of commit, so a gateway that polls misses none. A trigger gives each revision
  * its own epoch (see accessChangesInput).
  */
 export async function beginAccessChange(em: Em): Promise<AccessChange> {
-  // One round trip: all changes of access wait for this lock.
+  await lockAccess(em)
   const [row] = await em.execute<{ revision: string; ms: string }[]>(
     `with changed as (update access_revision set revision = revision + 1 returning revision)
      select revision, floor(extract(epoch from clock_timestamp()) * 1000) as ms from changed`,
@@ -32,7 +31,7 @@ export async function markKeysChanged(
   )
 }
 
-/** Waits for other changes of access to commit, and makes later ones wait, without a revision of its own. */
-export async function lockAccessRevision(em: Em): Promise<void> {
-  await kyselyOf(em, AccessRevision).selectFrom('AccessRevision').select('revision').forUpdate().execute()
+/** Waits for other changes of access to commit, and makes later ones wait. */
+export async function lockAccess(em: Em): Promise<void> {
+  await em.execute('select lock_access()')
 }

@@ -1,6 +1,6 @@
 import { AdminError, uuidFromId } from '@workspace-wallet/contract'
 import { decryptSecret, encryptSecret, type KeyRing, kekOf, type SecretOwner } from '@workspace-wallet/runtime'
-import { lockAccessRevision } from '../access/revision.ts'
+import { lockAccess } from '../access/revision.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -13,8 +13,8 @@ export type RewrapStep = { to: string; after?: string | undefined; limit: number
  * Re-encrypts secrets under the active key-encryption key: those of API keys, then those of webhooks. Secrets that can no
  * longer be used, those of deleted objects and those whose grace has ended, are removed.
  *
- * This does not change what a key may do, so it takes no access revision. It locks it, as every change of a key does, so
- * that no change is overwritten.
+ * This does not change what a key may do, so it takes no access revision. It takes the lock of such changes, so that none of
+ * them is overwritten.
  *
  * @param step `after`: the last object of the previous step; `limit`: the number of objects
  * @returns the number of secrets, the objects that were left as they are because a secret is damaged, and the `after` of the
@@ -27,7 +27,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       `The first key-encryption key of this core is ${keyRing.activeId}, that of another core is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
   const kind = after !== undefined && uuidFromId('webhook', after) ? 'webhook' : 'apiKey'
-  if (kind === 'apiKey') await lockAccessRevision(em)
+  if (kind === 'apiKey') await lockAccess(em)
   const page = { after: after ?? firstOf(kind), except: [to], limit, isLocked: kind === 'webhook' }
   const holders = await findHolders(em, kind, page)
   const now = await databaseTime(em)

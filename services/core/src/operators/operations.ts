@@ -6,7 +6,7 @@ import {
   type OperatorPage,
   type OperatorRotation,
 } from '@workspace-wallet/contract'
-import { lockAccessRevision } from '../access/revision.ts'
+import { lockAccess } from '../access/revision.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -113,7 +113,7 @@ function versionAfter({ tokenVersion }: Operator): number {
 
 /** Waits for other changes of operators. Returns the time after that. */
 async function beginChange(em: Em): Promise<Date> {
-  await lockAccessRevision(em)
+  await lockAccess(em)
   return databaseTime(em)
 }
 

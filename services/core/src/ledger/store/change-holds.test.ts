@@ -255,6 +255,39 @@ test.each(Object.keys(damages))(
   },
 )
 
+test('null for all rows of a kind is refused and writes nothing, also for an event at the position of a transfer', async () => {
+  const admin = testCore.as('admin')
+  const ids = { workspaceId: idFromUuid('workspace', workspaceId), walletId: idFromUuid('wallet', wallets[0]!) }
+  await admin.wallets.deposit({ ...ids, amount: '1.00', bizId: randomUUID() })
+  await changeHolds(service, await chained())
+  const { events, ...rest } = await chained()
+  const [transfer] = (await owner.query('select max(position)::integer as position from transfer')).rows
+  const [hold] = (await owner.query('select id from hold where number = 1')).rows
+  const forged = { ...events[0]!, position: transfer!.position, holdId: hold!.id }
+  const none = { ledgers: [], wallets: [], holds: [], events: [] }
+  const before = await storedHash()
+  for (const given of [{ ...rest, events }, none, { ...none, events: [forged] }]) {
+    const values = await argumentsOf(given)
+    for (const at of values.keys())
+      await expect(
+        service.query('select change_holds($1, $2, $3, $4)', values.with(at, null)),
+        `${at} of ${JSON.stringify(values)}`,
+      ).rejects.toMatchObject({ code: '23001' })
+  }
+  expect(await storedHash()).toBe(before)
+})
+
+/** What `changeHolds` sends. */
+async function argumentsOf(batch: ChainedHolds): Promise<unknown[]> {
+  let sent: unknown[] = []
+  const query = async ({ values }: { values: unknown[] }) => {
+    sent = values
+    return { rows: [{}] }
+  }
+  await changeHolds({ query } as unknown as pg.ClientBase, batch)
+  return sent
+}
+
 test('an event cannot be added at the position of a transfer, without a change of its ledger', async () => {
   const { events } = await chained()
   await changeHolds(service, await chained())

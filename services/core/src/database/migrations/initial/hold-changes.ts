@@ -35,7 +35,8 @@ export const holdChanges = `
         select count(*) from jsonb_to_recordset(holds) as h (workspace_id uuid, old_mac bytea)
         where h.workspace_id = n.workspace_id and h.old_mac is null);
     get diagnostics found_count = row_count;
-    if found_count <> jsonb_array_length(ledgers) then
+    -- The other conditions are null, and refuse nothing, if one of the arguments is.
+    if num_nulls(ledgers, wallets, holds, events) > 0 or found_count <> jsonb_array_length(ledgers) then
       perform {schema}.refuse_write('a change of holds');
     end if;
 

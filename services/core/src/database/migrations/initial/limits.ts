@@ -82,7 +82,7 @@ export const limits = `
       and num_nonnulls(s.per_transfer, s.per_day) > 0 and (n.day > s.day or n.day = s.day and n.spent >= s.spent)
       and n.spent <= coalesce(s.per_day, 'Infinity');
     get diagnostics found_count = row_count;
-    if found_count <> jsonb_array_length(limits) then
+    if found_count is distinct from jsonb_array_length(limits) then
       perform {schema}.refuse_write('a sum of a limit');
     end if;
   end $$;
