@@ -221,6 +221,10 @@ test('operators get clear errors', async () => {
   const appError = (code: string) => ({ data: { appError: { code } } })
   await expect(set({ subject: { walletId: 'wal_unknown' } })).rejects.toMatchObject(appError('NOT_FOUND'))
   await expect(set({ subject: { apiKey: 'ak_unknown' } })).rejects.toMatchObject(appError('NOT_FOUND'))
+  for (const malformed of [{ apiKey: 'ak_\0' }, { walletId: 'wal_\0' }]) {
+    const { limits } = await system.admin.limits.list.query({ workspaceId: key.workspaceId, subject: malformed })
+    expect(limits).toEqual([])
+  }
   await expect(set({ currency: 'EUR' })).rejects.toMatchObject(appError('NOT_ALLOWED'))
   await expect(set({ perDay: '1.001' })).rejects.toMatchObject(appError('S012'))
   await expect(set({ workspaceId: 'wsp_unknown' })).rejects.toMatchObject(appError('NOT_FOUND'))

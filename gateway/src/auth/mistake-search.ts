@@ -15,7 +15,7 @@ const maxBodyBytes = 8192
 /** A key has its current secret, and its previous one during the grace period of a rotation. */
 const maxSecrets = 2
 
-/** Bounds the searches of a gateway: an attacker can cause them, and each takes up to 2 ms. */
+/** Bounds the searches of a gateway: an attacker can cause them, and each takes up to 10 ms. */
 const rate = { burst: 200, intervalMicros: 100_000 }
 /** How many of them are for one network, so that one client cannot use up all. */
 const networkRate = { burst: 20, intervalMicros: 1_000_000 }

@@ -249,6 +249,26 @@ test('a directory that cannot be written: no nonce is accepted, the error says w
   expect(await claim('a')).toEqual({ isNew: false })
 })
 
+test.each([
+  ['back', 0],
+  ['forward and back', 200_000],
+])('a nonce is kept as long as its timestamp is accepted, also if the system clock is set %s', async (_, forwardMs) => {
+  vi.useFakeTimers({ toFake: ['performance', 'Date'] })
+  const file = new NonceFile({ path: join(await makeTempDir('nonce-file'), 'nonces.db'), key, keyRate: undefined })
+  const ask = (kind: 'claim' | 'lookup', nonce: string) => file.answer([{ kind, apiKey: 'ak_1', nonce }]).results[0]
+  vi.setSystemTime(Date.now() + forwardMs)
+  ask('claim', 'captured')
+  const timestampMs = Date.now()
+  vi.setSystemTime(timestampMs - 200_000)
+  while (Date.now() < timestampMs + 60_000) {
+    vi.advanceTimersByTime(20_000)
+    ask('claim', `at ${Date.now()}`)
+    expect(ask('lookup', 'captured')).toEqual({ isNew: false })
+  }
+  file.close()
+  vi.useRealTimers()
+})
+
 test('expired nonces are deleted', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'Date'] })
   const other = join(await makeTempDir('nonce-file'), 'nonces.db')

@@ -58,7 +58,7 @@ export class NonceFile {
   #open: Open | undefined
   /** The state after the last batch; undefined before the first one. */
   #lastState: State | undefined
-  /** The time when `performance.now()` was 0. The sum is a clock that changes of the system time do not affect. */
+  /** The latest time, by the system clock, when `performance.now()` was 0. */
   #timeOriginMs = Date.now()
 
   constructor({ path, key, keyRate }: NonceFileOptions) {
@@ -118,8 +118,10 @@ export class NonceFile {
     database.exec('begin')
     const results = queries.map(run)
     const isWriting = queries.some(({ kind }) => kind !== 'lookup')
+    // After the system clock was set back, gateways accept the timestamps of older requests again.
+    const expiredMs = Math.min(nowMs, Date.now()) - nonceLifeMs
     // The oldest, so the IDs of the others still have no gap.
-    if (isWriting) first += Number(deleteExpired.run(queries.length * deletedPerQuery, nowMs - nonceLifeMs).changes)
+    if (isWriting) first += Number(deleteExpired.run(queries.length * deletedPerQuery, expiredMs).changes)
     database.exec('commit')
     Object.assign(open, { first, last })
     if (isWriting) this.#storeState(open)
@@ -130,8 +132,9 @@ export class NonceFile {
     return nonceMac(this.#key, `nonce ${generationId} ${id} ${claimedAtMs} ${name}`)
   }
 
-  /** Milliseconds since the Unix epoch, monotonic since the file was opened. */
+  /** Milliseconds since the Unix epoch. It follows a system clock that is set forward, and not one that is set back. */
   #nowMs(): number {
+    this.#timeOriginMs = Math.max(this.#timeOriginMs, Date.now() - performance.now())
     return Math.floor(this.#timeOriginMs + performance.now())
   }
 

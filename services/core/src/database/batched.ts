@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader'
 import { inTurns } from './turns.ts'
+import { callingToken } from './workspace-concurrency-limit.ts'
 
 /** The maximum number of keys in one statement. */
 const batchLimit = 256
@@ -33,7 +34,9 @@ export function batched<Source extends object, Key, Row, Result>({
       })
       return keys.map(key => results.get(nameOf.key(key)) ?? null)
     }
-    const loader = new DataLoader(readAll, { cache: false, maxBatchSize: batchLimit })
+    // What is read for several callers must not count as read for the first one's token.
+    const readForAll = (keys: readonly Key[]) => callingToken.exit(() => readAll(keys))
+    const loader = new DataLoader(readForAll, { cache: false, maxBatchSize: batchLimit })
     loaders.set(source, loader)
     return loader
   }

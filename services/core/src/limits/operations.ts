@@ -222,7 +222,7 @@ function boundsOf({ perTransfer, perDay, currency }: LimitRow) {
 
 /** A subject as it is stored. */
 function storedSubject(subject: LimitSubject): string {
-  if ('apiKey' in subject) return actorOfKey(subject.apiKey)
+  if ('apiKey' in subject) return actorOfKey(idToFind('apiKey', subject.apiKey))
   return walletSubject(uuidFromId('wallet', idToFind('wallet', subject.walletId)))
 }
 

@@ -53,6 +53,7 @@ export async function readCatalogVersion(snapshot: Reader): Promise<string> {
 /** @param before the result of `readCatalogVersion` in the snapshot that was verified */
 export async function checkUnaltered(before: string, now: Reader, findings: Findings): Promise<void> {
   if ((await readCatalogVersion(now)) === before) return
-  const message = 'it was altered during the verification, which may have read other tables: run ledger verify again'
+  const message =
+    'it was altered during the verification, which may have read other tables: run ledger verify again. If it is reported each time, also without migrations, change the password of the service role: its holder can cause it by granting itself rights that it has'
   findings.add({ rule: 'database-object', message, ids: { object: `schema ${now.schema}` } })
 }
