@@ -32,7 +32,6 @@ import {
   setKeyScopes,
   setKeyStatus,
 } from '../api-keys/operations.ts'
-import type { Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
 import { adminProcedure, gatewayProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
@@ -119,13 +118,12 @@ export const access = router({
     })),
 
   markUsed: gatewayProcedure
-    .meta({ logLevel: 'debug', hasOwnLimit: true })
+    .meta({ logLevel: 'debug' })
     .input(usedKeysInput)
     .output(z.void())
     .mutation(async ({ ctx, input }) => {
-      const mark = ({ accessReads, accessCalls }: Core) =>
-        accessCalls.run(ctx.token.name, () => markKeysUsed(accessReads, input.uses))
-      await Promise.all(ctx.places.all.map(mark))
+      // Not with the connections for reads of keys: while a change of access waits for its locks, this waits too.
+      await Promise.all(ctx.places.all.map(({ reads }) => markKeysUsed(reads, input.uses)))
     }),
 
   nonceKey: gatewayProcedure
