@@ -94,8 +94,12 @@ async function heldAt(
   action: (rotation: ReturnType<typeof admin>) => Promise<unknown>,
 ): Promise<Result> {
   const holder = await connect(system.database.ownerUrl)
-  await holder.query('begin')
-  await holder.query('select from api_key where id = $1 for update', [uuidFromId('apiKey', apiKey)])
+  // A lock of the row would keep the step from beginning: it locks the table first.
+  await holder.query(`
+    select pg_advisory_lock(1);
+    create function wait_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$;
+    create trigger waits_here before update on api_key for each row when (old.id = '${uuidFromId('apiKey', apiKey)}')
+      execute function wait_here()`)
   const rotation = admin(core, 'rotate')
   try {
     await until('the rotation waits', async () => {
@@ -105,6 +109,10 @@ async function heldAt(
     })
     await action(rotation)
   } finally {
+    await holder.query(`
+      select pg_advisory_unlock(1);
+      drop trigger waits_here on api_key;
+      drop function wait_here`)
     await holder.end()
   }
   return rotation.ended
