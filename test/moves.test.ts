@@ -403,6 +403,19 @@ const overwriteMove = (tenant: Tenant) =>
   )
 
 describe('with the password of the service in the place where a workspace goes', () => {
+  test('a session that has the lock of the command is ended', async () => {
+    const tenant = await newTenant(0)
+    await stopMove(tenant)
+    const attacker = await connect(second.serviceUrl)
+    attacker.on('error', () => {})
+    await attacker.query(
+      `select pg_advisory_lock_shared(hashtextextended('move ${uuidFromId('workspace', tenant.workspaceId)}', 0))`,
+    )
+    await cancelMove(system.admin, { ...tenant, ownerUrls })
+    expect(await pay(tenant, randomUUID())).toMatchObject({ status: 200 })
+    await attacker.end().catch(() => {})
+  })
+
   test('a copy that is not complete is not used because the row of the move was modified; the move can be canceled', async () => {
     const tenant = await newTenant(0)
     const paid = [randomUUID(), randomUUID()]

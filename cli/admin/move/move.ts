@@ -67,6 +67,8 @@ export async function cancelMove(core: CoreClient, options: Omit<MoveOptions, 'p
 }
 
 const attempts = 60
+/** The error of PostgreSQL after `lock_timeout`. */
+const lockTimedOut = '55P03'
 
 /** Every call finds what an earlier one has done, so it can be repeated while core is not available, or after its answer was lost. */
 async function repeated<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -117,10 +119,15 @@ class Mover {
   /** Until the connection ends. @throws Error if another call has the lock */
   async lock(): Promise<void> {
     const target = await this.#side(this.#options.place)
-    const { rows } = await target.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as locked', [
-      `move ${this.#workspaceId}`,
-    ])
-    if (!rows[0].locked) throw new Error(`Another command moves ${this.#options.workspaceId}: wait until it ends.`)
+    // Core ends sessions of its own role that somebody waits for.
+    await target.query(`set lock_timeout = '5s'`)
+    try {
+      await target.query('select pg_advisory_lock(hashtextextended($1, 0))', [`move ${this.#workspaceId}`])
+    } catch (error) {
+      if ((error as { code?: string }).code !== lockTimedOut) throw error
+      throw new Error(`Another command moves ${this.#options.workspaceId}: wait until it ends.`)
+    }
+    await target.query('reset lock_timeout')
   }
 
   async close(): Promise<void> {

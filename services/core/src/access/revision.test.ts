@@ -11,7 +11,7 @@ afterAll(() => opened.close())
 
 const lockTimeout = { code: '55P03' }
 
-test.each(['access_revision', 'workspace', 'member', 'api_key', 'operator'])(
+test.each(['access_revision', 'workspace', 'member', 'api_key', 'operator', 'workspace_move'])(
   'while a change of access waits for a session that shares rows, no other session can share them: %s',
   async table => {
     const admin = opened.as('admin')

@@ -31,7 +31,7 @@ export async function markKeysChanged(
   )
 }
 
-/** Waits for other changes of access to commit, and makes later ones wait. */
+/** Waits for other changes of access, operators and moves to commit, and makes later ones wait. */
 export async function lockAccess(em: Em): Promise<void> {
   await em.execute('select lock_access()')
 }

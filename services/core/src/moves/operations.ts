@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { LockMode } from '@mikro-orm/core'
 import { AdminError, type Id, type Move, uuidFromId } from '@workspace-wallet/contract'
-import { beginAccessChange, markKeysChanged } from '../access/revision.ts'
+import { beginAccessChange, lockAccess, markKeysChanged } from '../access/revision.ts'
 import { recordAction, writeActions } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -39,6 +39,7 @@ const rowOf = ({ generation, from, to }: Step, state: Change['state']): Change =
 
 /** Marks the workspace as arriving, in the place where it goes. */
 export async function beginArrival(em: Em, { actor }: Pick<By, 'actor'>, step: Step): Promise<void> {
+  await lockAccess(em)
   await writeMove(em, step.workspaceId, rowOf(step, 'ARRIVING'), null)
   record(em, { actor, action: 'workspace.move', workspaceId: null }, step)
 }
@@ -67,6 +68,7 @@ export async function stop(em: Em, { actor, chainKey }: By, step: Step, reason: 
  * then, the recorded time is in the future, and the workspace may not arrive.
  */
 export async function confirmStop(em: Em, step: Step): Promise<void> {
+  await lockAccess(em)
   await writeMove(em, step.workspaceId, rowOf(step, 'LEAVING'), null)
 }
 
@@ -104,6 +106,7 @@ export async function giveUpArrival(
   back: Step,
 ): Promise<void> {
   const { workspaceId, generation } = step
+  const { accessRevision } = await beginAccessChange(em)
   const row = await lockMove(em, workspaceId)
   // After the lock, which the transaction that lets it arrive holds as well.
   const isKnown = row !== null && isGenuine(row) && row.generation >= generation
@@ -113,7 +116,6 @@ export async function giveUpArrival(
       'NOT_ALLOWED',
       `${workspaceId} has arrived, and the row of its move was modified there afterwards: run ledger verify.`,
     )
-  const { accessRevision } = await beginAccessChange(em)
   await writeMove(em, workspaceId, rowOf(back, 'LEFT'), accessRevision)
   record(em, { actor, action: 'workspace.stay', workspaceId: null }, back)
 }
