@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { DomainError } from '@workspace-wallet/contract'
-import { limitPieces, PipelineLimit } from '@workspace-wallet/runtime'
+import { PipelineLimit } from '@workspace-wallet/runtime'
 import type { Express, Request, Response } from 'express'
 import { failureBody, mintRequestId, sendFailure } from './envelope.ts'
 import { Stalls } from './stalls.ts'
@@ -39,7 +39,6 @@ export function createGuardedServer(app: Express): Server {
   const handle: RequestListener = (request, response) => {
     clearTimeout(late.get(request.socket))
     pipelines.add(request, response)
-    limitPieces(request)
     // Express finds no path in some targets, such as `http://[x/`, and calls no handler of ours.
     app(request as Request, response as Response, () => {
       response.setHeader('Connection', 'close')

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { detachUpgrade, isUpgradeTo, limitConnections, limitPieces, PipelineLimit } from '@workspace-wallet/runtime'
+import { detachUpgrade, isUpgradeTo, limitConnections, PipelineLimit } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
 import { tunnelBatches } from './batch-tunnel.ts'
 
@@ -22,7 +22,6 @@ export function createInternalServer(app: Express, tunnel: Parameters<typeof tun
   }
   const server = createServer(settings, (request, response) => {
     pipelines.add(request, response)
-    limitPieces(request)
     app(request, response)
   })
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { until } from '../../../test/setup/until.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
 
 const limit = 4
@@ -84,5 +85,22 @@ test('as many requests as the limit are answered, again and again', async () => 
     while (answer.split('served').length <= limit) answer += String((await once(socket, 'data'))[0])
     expect(got.requests).toBe(round * limit)
   }
+  socket.destroy()
+})
+
+test('what has arrived of a body that nobody reads is not kept in any number of pieces', async () => {
+  const pipelines = new PipelineLimit(limit)
+  const requests: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    pipelines.add(request, response)
+    requests.push(request)
+  })
+  pipelines.watch(server)
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+  socket.write(request('Transfer-Encoding: chunked\r\n') + '1\r\nx\r\n'.repeat(60_000))
+  await until('the pieces are too many', () => requests[0]?.hasTooManyPieces)
+  expect(requests[0]!.readableLength).toBeLessThan(2_000)
   socket.destroy()
 })

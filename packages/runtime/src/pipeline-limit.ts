@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { limitPieces } from './body-reader.ts'
 
 /** Stops Node's HTTP parser after the headers of a request, as for the change of protocol: what follows is no HTTP. */
 const stopParsing = 2
@@ -41,8 +42,10 @@ export class PipelineLimit {
     })
   }
 
-  /** Call it first with each request. */
-  add({ socket }: IncomingMessage, response: ServerResponse): void {
+  /** Call it first with each request. Also limits the pieces of its body, which wait with it if nobody reads them. */
+  add(request: IncomingMessage, response: ServerResponse): void {
+    limitPieces(request)
+    const { socket } = request
     this.#pending.set(socket, this.#pendingOf(socket) + 1)
     response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
   }

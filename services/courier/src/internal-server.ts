@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { limitConnections, PipelineLimit, type Readiness } from '@workspace-wallet/runtime'
+import { hasUnreadBody, limitConnections, PipelineLimit, type Readiness } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 
@@ -33,6 +33,7 @@ export function createInternalServer(registry: Registry, readiness: () => Promis
 }
 
 function send(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+  if (hasUnreadBody(response.req)) response.setHeader('connection', 'close')
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

@@ -12,7 +12,6 @@ import {
   hasUnreadBody,
   isUpgradeTo,
   limitConnections,
-  limitPieces,
   PipelineLimit,
   refuseUpgrade,
   shareRuns,
@@ -176,7 +175,6 @@ export function createCoreServer(
   const settings = { keepAliveTimeout: 60_000, requestTimeout: 30_000, shouldUpgradeCallback: isBatchLink }
   const server = createServer(settings, (request, response) => {
     pipelines.add(request, response)
-    limitPieces(request)
     // The console reads with GET. What it reads is for its operator only, and only now.
     response.setHeader('cache-control', 'no-store')
     answer(request, response).catch(cause => {
