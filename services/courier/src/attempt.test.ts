@@ -201,6 +201,15 @@ test('a receiver cannot choose the size of the numbers that a handshake computes
   }
 })
 
+test('a receiver cannot make a courier check many certificates', async () => {
+  const others = await Promise.all(Array.from({ length: 40 }, () => makeCertificate('other.example')))
+  const chainOf = (count: number) => [trusted, ...others.slice(0, count)].map(({ cert }) => cert).join('\n')
+  const [few, many] = await Promise.all([5, 40].map(count => serveHttps({ ...trusted, cert: chainOf(count) })))
+  expect(await to(`https://localhost:${few}/`)).toMatchObject({ result: 'success' })
+  const code = 'ERR_TLS_HANDSHAKE_TOO_LARGE'
+  expect(await to(`https://localhost:${many}/`)).toMatchObject({ result: 'tls', code })
+})
+
 test('a receiver cannot begin another handshake on a connection', async () => {
   const port = await serve(
     tls.createServer({ ...rsa, maxVersion: 'TLSv1.2' }, socket => {

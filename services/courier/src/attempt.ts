@@ -6,6 +6,7 @@ import { isIPv6 } from 'node:net'
 import { DEFAULT_CIPHERS } from 'node:tls'
 import type { Delivery, FieldReason } from '@workspace-wallet/contract'
 import { type AddressBlock, literalAddress, webhookAddressFault } from '@workspace-wallet/runtime'
+import { HandshakeLimitAgent } from './handshake-limit.ts'
 import type { Resolve } from './resolve.ts'
 import { retryAfterSeconds } from './retry-after.ts'
 
@@ -64,7 +65,7 @@ const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 /** No connection, no TLS session and no proxy is shared: each attempt goes to an address that was checked for it. */
 const agents = {
   'http:': new http.Agent({ keepAlive: false }),
-  'https:': new https.Agent({ keepAlive: false, maxCachedSessions: 0, ciphers, secureOptions }),
+  'https:': new HandshakeLimitAgent({ keepAlive: false, maxCachedSessions: 0, ciphers, secureOptions }),
 }
 
 /**
