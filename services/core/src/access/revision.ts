@@ -35,3 +35,8 @@ export async function markKeysChanged(
 export async function lockAccess(em: Em): Promise<void> {
   await em.execute('select lock_access()')
 }
+
+/** The same for webhooks. For operators, and where a row is locked by somebody else: deliveries wait too. */
+export async function lockWebhooks(em: Em): Promise<void> {
+  await em.execute('select lock_webhooks()')
+}

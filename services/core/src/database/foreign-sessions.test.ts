@@ -211,6 +211,26 @@ test('a session that keeps replaced rows from removal is ended after a while, al
   for (const { client } of [second, core]) client.release(true)
 })
 
+test('sessions that keep replaced rows from removal one after another, each for a moment, are ended after a while', async () => {
+  foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log, {
+    keptMs: 500,
+  })
+  const attacker = openAs('psql')
+  let last: PoolClient | undefined
+  await until('one of them is ended', async () => {
+    const next = await attacker.connect()
+    next.on('error', () => {})
+    await next.query('begin isolation level repeatable read; declare c cursor for select from wallet; fetch c')
+    last?.release(true)
+    last = next
+    // Another transaction, after which the next session has another snapshot.
+    await query(ownerUrl, 'select pg_current_xact_id()')
+    await foreign.look()
+    return foreign.ended > 0
+  })
+  last!.release(true)
+})
+
 test.each(['own', 'other'])(
   'a transaction that keeps replaced rows from removal is ended after a while, in a database: %s',
   async which => {

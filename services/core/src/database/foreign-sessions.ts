@@ -162,6 +162,11 @@ export class ForeignSessions {
    * another (`pg_export_snapshot`).
    */
   #kept = new Map<string, number>()
+  /**
+   * Since when there has always been a session that no core has opened with a snapshot or a transaction in this database. Several in turn
+   * keep PostgreSQL from removing rows of the pages at which their cursors are.
+   */
+  #alwaysKeptSinceMs: number | undefined
   readonly #keptMs: number
   readonly #stayMs: number
   readonly #endingMs: number
@@ -286,7 +291,9 @@ export class ForeignSessions {
     const sinceMs = ({ oldest }: Session) => this.#kept.get(oldest!) ?? nowMs
     const reading = foreign.filter(({ oldest }) => oldest !== null)
     this.#kept = new Map(reading.map(session => [session.oldest!, sinceMs(session)]))
-    return reading.filter(session => nowMs - sinceMs(session) >= this.#keptMs)
+    this.#alwaysKeptSinceMs = reading.some(({ isHere }) => isHere) ? (this.#alwaysKeptSinceMs ?? nowMs) : undefined
+    const areInTurn = nowMs - (this.#alwaysKeptSinceMs ?? nowMs) >= this.#keptMs
+    return reading.filter(session => nowMs - sinceMs(session) >= this.#keptMs || (areInTurn && session.isHere))
   }
 
   async #end(sessions: readonly EndedSession[]): Promise<void> {

@@ -40,8 +40,8 @@ export function grants(role: string, database: string, schema: string): string[]
 
     // Raise the access revision by one. A trigger rejects any other change and records the epoch of each revision.
     `grant update (revision) on access_revision to ${role}`,
-    // Lock what gives access: this is a lock of tables, which a role with rights to some columns may not lock itself.
-    `grant execute on function lock_access to ${role}`,
+    // Lock what gives access, and webhooks: these are locks of tables, which a role with rights to some columns may not lock itself.
+    `grant execute on function lock_access, lock_webhooks to ${role}`,
 
     // Only these functions write ledgers, wallets, holds, limits, transfers and the journal. They check every change.
     `grant execute on function lock_ledgers, lockable_ledgers, open_ledger, create_wallet, change_wallet_status,

@@ -1,6 +1,6 @@
 import { AdminError, uuidFromId } from '@workspace-wallet/contract'
 import { decryptSecret, encryptSecret, type KeyRing, kekOf, type SecretOwner } from '@workspace-wallet/runtime'
-import { lockAccess } from '../access/revision.ts'
+import { lockAccess, lockWebhooks } from '../access/revision.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
@@ -27,7 +27,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       `The first key-encryption key of this core is ${keyRing.activeId}, that of another core is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
   const kind = after !== undefined && uuidFromId('webhook', after) ? 'webhook' : 'apiKey'
-  if (kind === 'apiKey') await lockAccess(em)
+  await (kind === 'apiKey' ? lockAccess(em) : lockWebhooks(em))
   const page = { after: after ?? firstOf(kind), except: [to], limit, isLocked: kind === 'webhook' }
   const holders = await findHolders(em, kind, page)
   const now = await databaseTime(em)

@@ -18,6 +18,7 @@ import {
   type Webhook as WebhookRecord,
 } from '@workspace-wallet/contract'
 import { type AddressBlock, encryptSecret, type KeyRing, type Log, webhookTargetFault } from '@workspace-wallet/runtime'
+import { lockWebhooks } from '../access/revision.ts'
 import { changerOf, coreActor } from '../audit/actors.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
@@ -285,8 +286,13 @@ function keyOf(workspaceId: string, webhookId: string) {
 
 /** A webhook, also a deleted one, locked until the transaction ends. @throws DomainError E002 */
 async function findLocked(em: Em, workspaceId: string, webhookId: string): Promise<Webhook> {
-  const lockMode = LockMode.PESSIMISTIC_WRITE
-  const webhook = await em.findOne(Webhook, keyOf(workspaceId, webhookId), { lockMode })
+  const key = keyOf(workspaceId, webhookId)
+  const unlocked = await em.findOne(Webhook, key, { lockMode: LockMode.PESSIMISTIC_PARTIAL_WRITE })
+  if (unlocked) return unlocked
+  if ((await em.count(Webhook, key)) === 0) throw new DomainError('E002')
+  // Other sessions could share its row one after another, and the wait for it would not end.
+  await lockWebhooks(em)
+  const webhook = await em.findOne(Webhook, key, { lockMode: LockMode.PESSIMISTIC_WRITE })
   if (!webhook) throw new DomainError('E002')
   return webhook
 }

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import {
   type CheckpointPart,
   checkpointPartEntries,
@@ -10,11 +10,12 @@ import {
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { retryUnavailable } from '../../../../../cli/processes/retry.ts'
-import { execute, schema } from '../../../../../test/setup/database.ts'
+import { execute, query, schema } from '../../../../../test/setup/database.ts'
 import { signRows } from '../../../../../test/setup/sign-rows.ts'
 import { type System, startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { createWallet } from '../../../../../test/setup/workspaces.ts'
+import { createCheckpoint } from './checkpoint.ts'
 
 // Each test damages its own workspace, as the owner of the tables, and verifies only that one.
 const chainKey = randomBytes(32)
@@ -33,6 +34,21 @@ afterAll(async () => {
 })
 
 const caller = { requestId: 'test' }
+
+test('an export has no connection any more when its last part is to be read, whenever that is', async () => {
+  const key = createSecretKey(chainKey)
+  const scope = {
+    databaseUrl: system.database.serviceUrl,
+    chainKey: key,
+    workspaceId: null,
+    checkpointId: randomUUID(),
+  }
+  const sessions = `select from pg_stat_activity where datname = current_database() and application_name = 'core checkpoint'`
+  for await (const part of createCheckpoint({ ...scope, place: 0, isLastPlace: true })) {
+    expect(part.last).toBe(true)
+    await until('its session has ended', async () => (await query(system.database.ownerUrl, sessions)).length === 0)
+  }
+})
 
 type Books = { workspaceId: string; a: string; b: string }
 

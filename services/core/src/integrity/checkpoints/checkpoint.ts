@@ -46,6 +46,7 @@ export async function* createCheckpoint(
   signal?: AbortSignal,
 ): AsyncGenerator<CheckpointPart, void> {
   const snapshot = await Snapshot.open({ databaseUrl, chainKey }, 'core checkpoint', signal)
+  let last: CheckpointPart
   try {
     await hideMoved(snapshot, chainKey, place)
     const checkpoint = {
@@ -68,10 +69,12 @@ export async function* createCheckpoint(
         add(entries)
         count++
       }
-    yield signed(chainKey, { ...checkpoint, part, lastOfPlace: true, last: isLastPlace, ...entries })
+    last = signed(chainKey, { ...checkpoint, part, lastOfPlace: true, last: isLastPlace, ...entries })
   } finally {
     await snapshot.close()
   }
+  // Only now: a caller may take any time to read it, and may begin another export meanwhile.
+  yield last
 }
 
 type Entries = { chains: CheckpointChain[]; rows: CheckpointRow[]; logs: CheckpointLog[]; audits: CheckpointAudit[] }

@@ -58,6 +58,12 @@ export const webhooks = `
   create index webhook_due on webhook (workspace_id, greatest(leased_until, next_attempt_at))
     where deleted_at is null and status = 'ACTIVE';
 
+  -- Waits for those that lock rows of webhooks, and makes others wait (see lock_access).
+  create function lock_webhooks() returns void language sql
+    security definer set search_path = pg_catalog, pg_temp as $$
+    lock table {schema}.webhook in exclusive mode
+  $$;
+
   -- The row of a deleted webhook is kept: a deleted row could be inserted again with its old MAC, and bizIds are unique for
   -- ever. The state of delivery changes without a new revision of the row.
   create trigger webhook_update_is_checked before update on webhook for each row
