@@ -35,6 +35,31 @@ test.each([
   await expectServed()
 })
 
+test('a body that nobody reads is not received: the connection is closed after the response', async () => {
+  const body = ['Content-Length: 1000000']
+  const courier = await system.startCourier()
+  const targets: [string, string, Record<string, string>][] = [
+    ...['/healthz', '/readyz', '/metrics'].map((path): [string, string, Record<string, string>] => [
+      gateway.internalUrl,
+      path,
+      {},
+    ]),
+    ...['/healthz', '/metrics', '/none'].map((path): [string, string, Record<string, string>] => [
+      courier.url,
+      path,
+      {},
+    ]),
+    [system.coreUrl, '/healthz', {}],
+    [gateway.url, '/', { Accept: 'text/html' }],
+    [gateway.url, '/docs', {}],
+  ]
+  // Resolves when the connection is closed.
+  for (const [url, path, headers] of targets)
+    expect(await exchange(url, requestText('GET', path, headers, body)), `${url}${path}`).toMatch(
+      /\r\nconnection: close\r\n/i,
+    )
+})
+
 test('thousands of pipelined requests close the connection, and others are served', async () => {
   const sockets = await openMany(20)
   for (const [at, socket] of sockets.entries()) {

@@ -81,14 +81,17 @@ export class Copier {
 
   /** Copies the rest of a workspace that is stopped: all small tables and the ledger, in one transaction. */
   async finish(): Promise<void> {
+    // Before the transaction: while it has rows of these tables, nobody in the other place can change access.
+    const rows: { table: string; rows: string }[] = []
+    for (const table of smallTables) rows.push({ table, rows: await this.#read(this.#source, { table, where: '' }) })
+    const ledger = await this.#read(this.#source, { table: 'ledger', where: '' })
+    const orUpdate = await this.#orUpdate('ledger', 'workspace_id')
     await this.#target.query('begin')
     try {
       for (const table of smallTables.toReversed())
         await this.#target.query(`delete from ${table} where ${keyOf(table)} = $1`, [this.#workspaceId])
-      for (const table of smallTables)
-        await this.#insert(table, await this.#read(this.#source, { table, where: '' }), '')
-      const ledger = await this.#read(this.#source, { table: 'ledger', where: '' })
-      await this.#insert('ledger', ledger, await this.#orUpdate('ledger', 'workspace_id'))
+      for (const each of rows) await this.#insert(each.table, each.rows, '')
+      await this.#insert('ledger', ledger, orUpdate)
       await this.#target.query('commit')
     } catch (error) {
       await this.#target.query('rollback').catch(() => {})

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { hasUnreadBody } from '@workspace-wallet/runtime'
 import type { Request, RequestHandler, Response } from 'express'
 import { enUS } from '../locales/en-US.ts'
 import { Asset, maxHeaderLength } from './assets.ts'
@@ -139,6 +140,7 @@ function prefersHtml(request: Request): boolean {
 }
 
 function sendToDocs({ requestId }: Request, response: Response): void {
+  if (hasUnreadBody(response.req)) response.setHeader('Connection', 'close')
   response.writeHead(302, { ...headers, Location: '/docs', Vary: 'Accept', 'X-Request-Id': requestId }).end()
 }
 

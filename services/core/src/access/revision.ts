@@ -36,7 +36,7 @@ export async function lockAccess(em: Em): Promise<void> {
   await em.execute('select lock_access()')
 }
 
-/** The same for webhooks. For operators, and where a row is locked by somebody else: deliveries wait too. */
+/** The same for changes of webhooks. Deliveries wait too: call it for operators, or if somebody else has locked the row. */
 export async function lockWebhooks(em: Em): Promise<void> {
   await em.execute('select lock_webhooks()')
 }

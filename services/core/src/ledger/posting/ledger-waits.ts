@@ -1,6 +1,6 @@
 import type { Uuid } from '@workspace-wallet/contract'
 import type { Queryable } from '../../database/statement.ts'
-import type { WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
+import { callingToken, type WorkspaceConcurrencyLimit } from '../../database/workspace-concurrency-limit.ts'
 import { lockLedgers } from '../store/queries.ts'
 
 /**
@@ -10,8 +10,8 @@ import { lockLedgers } from '../store/queries.ts'
 export class LedgerWaits {
   readonly #db: Queryable
   readonly #limit: WorkspaceConcurrencyLimit
-  /** By workspace: a wait that has not requested its lock yet, which others may share. */
-  readonly #next = new Map<Uuid<'workspace'>, Promise<void>>()
+  /** By calling token and workspace, which have their own place in the queue: a wait that has not requested its lock yet. */
+  readonly #next = new Map<string, Promise<void>>()
 
   constructor(db: Queryable, limit: WorkspaceConcurrencyLimit) {
     this.#db = db
@@ -24,10 +24,11 @@ export class LedgerWaits {
    * @throws DomainError S002 if too many wait
    */
   wait(workspaceId: Uuid<'workspace'>): Promise<void> {
-    const shared = this.#next.get(workspaceId)
+    const name = `${callingToken.getStore() ?? ''} ${workspaceId}`
+    const shared = this.#next.get(name)
     if (shared) return shared
     const stopSharing = () => {
-      if (this.#next.get(workspaceId) === wait) this.#next.delete(workspaceId)
+      if (this.#next.get(name) === wait) this.#next.delete(name)
     }
     const wait = this.#limit.run(workspaceId, async () => {
       await null // Until `wait` is stored.
@@ -35,7 +36,7 @@ export class LedgerWaits {
       // Outside a transaction, the lock is released at once.
       await lockLedgers(this.#db, [workspaceId])
     })
-    this.#next.set(workspaceId, wait)
+    this.#next.set(name, wait)
     wait.catch(stopSharing)
     return wait
   }
