@@ -17,7 +17,9 @@ export function limitConnections(server: Server, limit: number, trustedProxies: 
   const counts = new Map<string, number>()
   server.maxConnections = limit
   server.on('connection', (socket: Socket) => {
-    const { remoteAddress = '' } = socket
+    const { remoteAddress } = socket
+    // The client has reset it already. Its requests would be those of nobody.
+    if (remoteAddress === undefined) return void socket.destroy()
     const address = parseAddress(remoteAddress)
     if (address && isListed(address, trustedProxies)) return
     const network = networkOf(remoteAddress)
