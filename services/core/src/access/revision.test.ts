@@ -11,15 +11,13 @@ afterAll(() => opened.close())
 
 const lockTimeout = { code: '55P03' }
 
-test('while a change of a webhook waits for a session that shares its row, no other session can share it', async () => {
+test('while an operator waits for a session that shares the row of a webhook, no other session can share it', async () => {
   const admin = opened.as('admin')
   const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
   const caller = { requestId: 'test' }
   const url = 'https://receiver.example/events'
   const { webhookId } = await opened.as('service').webhooks.create({ workspaceId, caller, url, bizId: 'w' })
-  await expectFairLock('webhook', () =>
-    opened.as('service').webhooks.update({ workspaceId, caller, webhookId, types: ['wallet.created'] }),
-  )
+  await expectFairLock('webhook', () => admin.webhooks.delete({ workspaceId, webhookId, caller }))
 })
 
 test.each(['access_revision', 'workspace', 'member', 'api_key', 'operator', 'workspace_move'])(

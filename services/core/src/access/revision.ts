@@ -36,7 +36,7 @@ export async function lockAccess(em: Em): Promise<void> {
   await em.execute('select lock_access()')
 }
 
-/** The same for changes of webhooks. Deliveries wait too: call it for operators, or if somebody else has locked the row. */
+/** The same for operators' changes of webhooks. All deliveries wait too. */
 export async function lockWebhooks(em: Em): Promise<void> {
   await em.execute('select lock_webhooks()')
 }

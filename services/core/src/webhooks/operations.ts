@@ -173,7 +173,7 @@ export async function seekWebhook(
  * @throws DomainError E002
  */
 export async function deleteWebhook(em: Em, actor: string, workspaceId: string, webhookId: string): Promise<void> {
-  const webhook = await findLocked(em, workspaceId, webhookId)
+  const webhook = await findLocked(em, actor, workspaceId, webhookId)
   if (webhook.deletedAt && isGenuine(webhook)) return
   const now = await databaseTime(em)
   const before = auditView(webhook)
@@ -251,7 +251,7 @@ async function lockWebhook(
   workspaceId: string,
   webhookId: string,
 ): Promise<{ webhook: Webhook; now: Date }> {
-  const webhook = await findLocked(em, workspaceId, webhookId)
+  const webhook = await findLocked(em, actor, workspaceId, webhookId)
   if (webhook.deletedAt) throw new DomainError('E002')
   requireUnmodified(webhook, actor)
   return { webhook, now: await databaseTime(em) }
@@ -284,15 +284,16 @@ function keyOf(workspaceId: string, webhookId: string) {
   return { id: idToFind('webhook', webhookId), workspaceId: idToFind('workspace', workspaceId) }
 }
 
-/** A webhook, also a deleted one, locked until the transaction ends. @throws DomainError E002 */
-async function findLocked(em: Em, workspaceId: string, webhookId: string): Promise<Webhook> {
-  const key = keyOf(workspaceId, webhookId)
-  const unlocked = await em.findOne(Webhook, key, { lockMode: LockMode.PESSIMISTIC_PARTIAL_WRITE })
-  if (unlocked) return unlocked
-  if ((await em.count(Webhook, key)) === 0) throw new DomainError('E002')
-  // Other sessions could share its row one after another, and the wait for it would not end.
-  await lockWebhooks(em)
-  const webhook = await em.findOne(Webhook, key, { lockMode: LockMode.PESSIMISTIC_WRITE })
+/**
+ * A webhook, also a deleted one, locked until the transaction ends. Operators wait for the table, so that sessions that share the row one
+ * after another do not keep them from it. Clients do not: the deliveries of all workspaces would wait with them.
+ *
+ * @throws DomainError E002
+ */
+async function findLocked(em: Em, actor: string, workspaceId: string, webhookId: string): Promise<Webhook> {
+  if (changerOf(actor) === 'OPERATOR') await lockWebhooks(em)
+  const lockMode = LockMode.PESSIMISTIC_WRITE
+  const webhook = await em.findOne(Webhook, keyOf(workspaceId, webhookId), { lockMode })
   if (!webhook) throw new DomainError('E002')
   return webhook
 }

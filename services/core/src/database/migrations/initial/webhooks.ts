@@ -58,7 +58,7 @@ export const webhooks = `
   create index webhook_due on webhook (workspace_id, greatest(leased_until, next_attempt_at))
     where deleted_at is null and status = 'ACTIVE';
 
-  -- Waits for those that lock rows of webhooks, and makes others wait (see lock_access).
+  -- For operators: waits for those that lock rows of webhooks, and makes others wait (see lock_access).
   create function lock_webhooks() returns void language sql
     security definer set search_path = pg_catalog, pg_temp as $$
     lock table {schema}.webhook in exclusive mode
