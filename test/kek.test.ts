@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
 import type { Program } from '../cli/processes/program.ts'
 import { type Credentials, call } from './setup/client.ts'
-import { connect, execute, query } from './setup/database.ts'
+import { execute, holdWrites, query } from './setup/database.ts'
 import { dumpOf, formsOf } from './setup/dump.ts'
 import { pauseAfter } from './setup/load.ts'
 import { signRows } from './setup/sign-rows.ts'
@@ -87,19 +87,14 @@ function admin(core: Program, verb: string): { process: ChildProcess; ended: Pro
   return { process: child, ended }
 }
 
-/** Starts a rotation, and runs `action` while the rotation waits for the row of one key, in the middle of a step. */
+/** Starts a rotation, and runs `action` while the rotation waits with the row of one key, in the middle of a step. */
 async function heldAt(
   { apiKey }: Credentials,
   core: Program,
   action: (rotation: ReturnType<typeof admin>) => Promise<unknown>,
 ): Promise<Result> {
-  const holder = await connect(system.database.ownerUrl)
-  // A lock of the row would keep the step from beginning: it locks the table first.
-  await holder.query(`
-    select pg_advisory_lock(1);
-    create function wait_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$;
-    create trigger waits_here before update on api_key for each row when (old.id = '${uuidFromId('apiKey', apiKey)}')
-      execute function wait_here()`)
+  const when = `old.id = '${uuidFromId('apiKey', apiKey)}'`
+  const release = await holdWrites(system.database.ownerUrl, { table: 'api_key', event: 'update', when })
   const rotation = admin(core, 'rotate')
   try {
     await until('the rotation waits', async () => {
@@ -109,11 +104,7 @@ async function heldAt(
     })
     await action(rotation)
   } finally {
-    await holder.query(`
-      select pg_advisory_unlock(1);
-      drop trigger waits_here on api_key;
-      drop function wait_here`)
-    await holder.end()
+    await release()
   }
   return rotation.ended
 }

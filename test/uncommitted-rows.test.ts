@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, query } from './setup/database.ts'
+import { holdWrites, query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
@@ -16,12 +16,8 @@ afterAll(() => system.stop())
 
 test('whoever has the role of the service cannot read what core signs before it is committed', async () => {
   const { workspaceId, admin, database } = system
-  const owner = await connect(database.ownerUrl)
-  // The owner can make core wait in the middle of a transaction. Whoever has the role of the service may read what all its sessions do.
-  await owner.query(`
-    select pg_advisory_lock(1);
-    create function wait_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$;
-    create trigger waits_here before insert on member for each row execute function wait_here()`)
+  // Whoever has the role of the service may read what all its sessions do.
+  const release = await holdWrites(database.ownerUrl, { table: 'member', event: 'insert' })
   const added = admin.members.add.mutate({ workspaceId, userId: 'mallory' })
   const text = await until('core waits', async () => {
     const found = await query(
@@ -31,7 +27,7 @@ test('whoever has the role of the service cannot read what core signs before it 
     return found[0]?.query as string | undefined
   })
   expect(text).toMatch(/ values \(\$1, \$2, \$3, \$4, \$5\)$/)
-  await owner.end()
+  await release()
   await added
   const { members } = await admin.members.list.query({ workspaceId })
   expect(members).toContainEqual(expect.objectContaining({ userId: 'mallory', isModified: false }))

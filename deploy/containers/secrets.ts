@@ -122,8 +122,8 @@ const gatewayRules = [
 
 /**
  * The ACL of Redis. The health check has PING, and a password: the limits that Redis has for clients that have not logged in do not hold
- * for a user without one. Nobody can log in as `default`, but it keeps its rights: Redis replays its
- * append-only file as that user, and skips commands that it may not run.
+ * for a user without one. Nobody can log in as `default`, but it keeps its rights: Redis replays its append-only file as that user, and
+ * skips commands that it may not run.
  */
 function redisUsers({ redisPassword, redisHealthPassword }: Secrets): string {
   const hashOf = (password: string) => createHash('sha256').update(password).digest('hex')

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
 import { createCitusDatabase, dropCitusDatabase } from '../../cli/processes/citus.ts'
-import { query } from '../../cli/processes/database.ts'
+import { connect, query } from '../../cli/processes/database.ts'
 import { until } from './until.ts'
 
 export { connect, query } from '../../cli/processes/database.ts'
@@ -101,6 +101,30 @@ export function urlOf(url: string, database: string): string {
 
 export async function execute(url: string, sql: string): Promise<void> {
   await query(url, sql)
+}
+
+/**
+ * Makes writes to a table wait in the middle of their transactions, until the function that it returns is called. A lock of a row would
+ * keep a change of access from beginning, because it locks the table first.
+ *
+ * @param when a condition on `old` or `new`
+ */
+export async function holdWrites(
+  ownerUrl: string,
+  { table, event, when = 'true' }: { table: string; event: 'insert' | 'update'; when?: string },
+): Promise<() => Promise<void>> {
+  const owner = await connect(ownerUrl)
+  await owner.query(`
+    select pg_advisory_lock(1);
+    create function wait_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$;
+    create trigger waits_here before ${event} on ${table} for each row when (${when}) execute function wait_here()`)
+  return async () => {
+    await owner.query(`
+      select pg_advisory_unlock(1);
+      drop trigger waits_here on ${table};
+      drop function wait_here`)
+    await owner.end()
+  }
 }
 
 /** A statement of an attacker, who repeats it if core ends the session because it blocks core. */

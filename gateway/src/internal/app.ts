@@ -50,6 +50,7 @@ export function createInternalApp({ cores, readiness, metrics, sampled, console 
     request.once('tooManyPieces', () => request.destroy())
     next()
   })
+  // Otherwise Node would receive the body, however long it is, for the next request of the connection.
   app.get(['/healthz', '/readyz', '/metrics'], (request, response, next) => {
     if (hasBody(request)) response.setHeader('Connection', 'close')
     next()

@@ -4,9 +4,9 @@ import { Duplex } from 'node:stream'
 import tls, { type ConnectionOptions } from 'node:tls'
 
 /**
- * What a receiver may send until its handshake is complete, most of which is its certificates: 3 to 6 KB of most receivers. OpenSSL accepts
- * 100 KB, and compares each name in them with each constraint of the others before it says that it does not trust them. With 100 KB, that
- * takes 0.6 s of the event loop.
+ * What a receiver may send until its handshake is complete, most of which is its certificates: usually 3 to 6 KB. OpenSSL accepts 100 KB, and
+ * compares each name in them with each constraint of the others before it says that it does not trust them. With 100 KB, that takes 0.6 s
+ * of the event loop.
  */
 const maxHandshakeBytes = 16_384
 

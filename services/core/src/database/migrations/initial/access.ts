@@ -32,16 +32,17 @@ export const access = `
     insert into {schema}.access_change (revision) values (new.revision);
     return new;
   end $$;
-  -- Waits for other changes of access and moves, and makes later ones wait. A lock on the one row of \`access_revision\` would not do: sessions that
-  -- share a row one after another never let another one have it. Whoever waits for a table is served in turn. Reads do not wait.
+  create trigger access_change_is_recorded before update on access_revision for each row
+    execute function record_access_change();
+
+  -- Waits for other changes of access, operators and moves, and makes later ones wait. A lock on the one row of \`access_revision\` would not
+  -- do: sessions that share a row one after another never let another one have it. Whoever waits for a table is served in turn. Reads do
+  -- not wait.
   create function lock_access() returns void language sql
     security definer set search_path = pg_catalog, pg_temp as $$
     lock table {schema}.access_revision, {schema}.workspace, {schema}.member, {schema}.api_key, {schema}.operator,
       {schema}.workspace_move in exclusive mode
   $$;
-
-  create trigger access_change_is_recorded before update on access_revision for each row
-    execute function record_access_change();
 
   create table api_key (
     id uuid primary key,
