@@ -12,7 +12,6 @@ import {
   faultOf,
   type HealthChecks,
   InstanceReporter,
-  limitConnections,
   readReadiness,
   SampledLog,
   sharedCheck,
@@ -110,8 +109,10 @@ async function main(config: GatewayConfig): Promise<void> {
     readiness,
     config.DOCS === 'on' ? serveDocs() : undefined,
   )
-  const server = createGuardedServer(app)
-  limitConnections(server, config.MAX_CONNECTIONS ?? defaultConnectionLimit, config.TRUSTED_PROXIES)
+  const server = createGuardedServer(app, {
+    connections: config.MAX_CONNECTIONS ?? defaultConnectionLimit,
+    trustedProxies: config.TRUSTED_PROXIES,
+  })
   server.prependListener('request', (_request, response) => {
     if (isStopping) response.setHeader('Connection', 'close')
   })

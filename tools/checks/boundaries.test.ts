@@ -101,6 +101,9 @@ test.each([
   ['services/reports/src/main.ts', 'export const isInNoLayer = true'],
   ['gateway/src/reports/list.ts', "import { records } from '../api/records.ts'"],
   ['gateway/src/http/app.ts', 'const level = process.env.LOG_LEVEL'],
+  ['services/courier/src/internal-server.ts', 'const server = http.createServer(answer)'],
+  ['services/core/src/http/server.ts', 'const server = new Server(answer)'],
+  ['gateway/src/main.ts', 'const server = app.listen(0)'],
   ['services/core/src/http/call-batch.ts', 'const { middlewares } = appRouter._def'],
   ['gateway/src/http/app.ts', "import {\n  a,\n  type B,\n} from '../../../services/core/src/main.ts'"],
 ])('a violation is detected: %s, %s', (path, text) => {
@@ -116,6 +119,7 @@ test.each([
   ['gateway/console/src/main.tsx', "import { localize } from '@workspace-wallet/gateway/locales'"],
   ['test/typed-calls.test.ts', "import { payOut } from '@workspace-wallet/example-payouts'"],
   ['services/core/src/config.ts', 'process.env'],
+  ['packages/runtime/src/limited-server.ts', 'export class LimitedServer extends Server {}'],
   ['test/crash.test.ts', "import { startPostgres } from '../cli/processes/postgres.ts'"],
 ])('an allowed import passes: %s, %s', (path, text) => {
   expect(violations([{ path, text }])).toEqual([])

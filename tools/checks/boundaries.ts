@@ -187,6 +187,8 @@ const rules: Rule[] = [
   },
 ]
 
+const opensServer = /\bcreate(Secure)?Server\b|\b(new|extends) (\w+\.)?Server\b|\bapp\.listen\(/
+
 /** Violations of a file, besides its imports. */
 function fileViolations({ path, text }: Source): string[] {
   const found: string[] = []
@@ -194,6 +196,8 @@ function fileViolations({ path, text }: Source): string[] {
     found.push(`${path} is in none of the layers: give its folder a place among them`)
   if (isProduct(path) && !path.endsWith('/config.ts') && text.includes('process.env'))
     found.push(`${path} reads process.env: only config.ts may read the environment`)
+  if (isProduct(path) && path !== 'packages/runtime/src/limited-server.ts' && opensServer.test(text))
+    found.push(`${path} opens a server of its own: use LimitedServer, which limits what clients can make it keep`)
   if (!isIn(path, 'tools/checks') && /\._def\b|\['_def'\]/.test(text))
     found.push(`${path} reads _def, which is not part of tRPC's public API`)
   return found

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { hasUnreadBody } from '@workspace-wallet/runtime'
 import type { Request, Response } from 'express'
 
 /** A file that the gateway serves unsigned. It does not change while the program runs. */
@@ -34,7 +33,6 @@ export class Asset {
   async send(request: Request, response: Response): Promise<void> {
     const encoding = chooseEncoding(request)
     const { body, etag } = await this.#encode(encoding)
-    if (hasUnreadBody(request)) response.setHeader('Connection', 'close')
     const common = {
       ETag: etag,
       'Cache-Control': 'public, max-age=300',

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { hasUnreadBody } from '@workspace-wallet/runtime'
 import type { Request, RequestHandler, Response } from 'express'
 import { enUS } from '../locales/en-US.ts'
 import { Asset, maxHeaderLength } from './assets.ts'
@@ -140,7 +139,6 @@ function prefersHtml(request: Request): boolean {
 }
 
 function sendToDocs({ requestId }: Request, response: Response): void {
-  if (hasUnreadBody(response.req)) response.setHeader('Connection', 'close')
   response.writeHead(302, { ...headers, Location: '/docs', Vary: 'Accept', 'X-Request-Id': requestId }).end()
 }
 

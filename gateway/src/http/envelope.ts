@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { batchIndexOf, type DomainError, errorTable } from '@workspace-wallet/contract'
-import { hasUnreadBody } from '@workspace-wallet/runtime'
 import { JsonText } from '../api/json-text.ts'
 import { localize } from '../locales/localize.ts'
 import { requestedLocale } from '../locales/requested-locale.ts'
@@ -61,7 +60,6 @@ export function sendFailure(
 
 function send(response: ServerResponse, status: number, requestId: string, body: string): number {
   const bytes = Buffer.byteLength(body)
-  if (hasUnreadBody(response.req)) response.setHeader('Connection', 'close')
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': bytes,

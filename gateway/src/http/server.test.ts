@@ -19,7 +19,7 @@ app.post('/late', async request => {
   await new Promise(resolve => request.on('close', resolve))
   await patient.read(request, { limitBytes: 100, sender: 'test' }).catch(late.resolve)
 })
-const server = createGuardedServer(app)
+const server = createGuardedServer(app, { connections: 100 })
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
 })

@@ -1,14 +1,14 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { DomainError } from '@workspace-wallet/contract'
-import { PipelineLimit } from '@workspace-wallet/runtime'
+import { LimitedServer, type Limits } from '@workspace-wallet/runtime'
 import type { Express, Request, Response } from 'express'
 import { failureBody, mintRequestId, sendFailure } from './envelope.ts'
 import { Stalls } from './stalls.ts'
 
 /** Maximum number of pipelined requests of one connection. */
-const pipelineLimit = 32
+const pipelined = 32
 
 /**
  * How long nothing may be sent or received during a request: longer than the gateway takes to answer. Node closes the connection
@@ -21,24 +21,19 @@ const graceMs = 1_000
 
 const options: ServerOptions = {
   keepAliveTimeout: 65_000,
-  headersTimeout: 10_000,
   requestTimeout: 20_000,
-  connectionsCheckingInterval: 1_000,
 }
 
 /**
  * An HTTP server that answers everything with our envelope, even if it is not valid HTTP, and limits requests in time and
  * number.
  */
-export function createGuardedServer(app: Express): Server {
-  const pipelines = new PipelineLimit(pipelineLimit)
-
+export function createGuardedServer(app: Express, limits: Omit<Limits, 'pipelined'>): Server {
   /** Connections that get this time. */
   const late = new WeakMap<Duplex, NodeJS.Timeout>()
 
   const handle: RequestListener = (request, response) => {
     clearTimeout(late.get(request.socket))
-    pipelines.add(request, response)
     // Express finds no path in some targets, such as `http://[x/`, and calls no handler of ours.
     app(request as Request, response as Response, () => {
       response.setHeader('Connection', 'close')
@@ -51,20 +46,19 @@ export function createGuardedServer(app: Express): Server {
    * it sends at this moment.
    */
   function reject(socket: Duplex, reason: Reason): void {
-    if (pipelines.isPending(socket) || (socket as Socket).bytesRead === 0) socket.destroy()
+    if (server.isPending(socket) || (socket as Socket).bytesRead === 0) socket.destroy()
     else rejectConnection(socket, reason)
   }
 
   const stalls = new Stalls()
-  const server = createServer(options, handle)
-  pipelines.watch(server)
+  const server = new LimitedServer({ ...limits, pipelined }, options, handle)
   server.on('close', () => stalls.stop())
   // A client that does not read its responses must not keep its connection for ever.
   server.timeout = stalledMs
   // The client may send its body only after steps 1 to 4 of section 5.3 have passed.
   server.on('checkContinue', (request, response) => {
     request.inviteBody = () => response.writeContinue()
-    handle(request, response)
+    server.emit('request', request, response)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const isSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -72,7 +66,7 @@ export function createGuardedServer(app: Express): Server {
     else if (!isSlow) reject(socket, 'BAD_CHARACTER')
     else if (!stalls.isRecovering) reject(socket, 'TOO_SLOW')
     // The body of a pending request has a deadline of its own. Node reports a request only once.
-    else if (!pipelines.isPending(socket))
+    else if (!server.isPending(socket))
       late.set(
         socket,
         setTimeout(() => reject(socket, 'TOO_SLOW'), graceMs),

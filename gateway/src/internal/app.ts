@@ -1,7 +1,7 @@
 import { Agent } from 'node:http'
 import { Socket } from 'node:net'
 import { DomainError } from '@workspace-wallet/contract'
-import { hasBody, type Readiness, type SampledLog } from '@workspace-wallet/runtime'
+import type { Readiness, SampledLog } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import express, { type Express, type RequestHandler } from 'express'
 import { createProxyMiddleware } from 'http-proxy-middleware'
@@ -48,11 +48,6 @@ export function createInternalApp({ cores, readiness, metrics, sampled, console 
 
   app.use((request, _response, next) => {
     request.once('tooManyPieces', () => request.destroy())
-    next()
-  })
-  // Otherwise Node would receive the body, however long it is, for the next request of the connection.
-  app.get(['/healthz', '/readyz', '/metrics'], (request, response, next) => {
-    if (hasBody(request)) response.setHeader('Connection', 'close')
     next()
   })
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }))

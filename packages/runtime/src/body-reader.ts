@@ -48,7 +48,6 @@ export function hasUnreadBody(request: IncomingMessage): boolean {
  * the body has arrived: Node keeps what nobody reads, piece by piece.
  */
 export function limitPieces(request: IncomingMessage): void {
-  if (!hasBody(request)) return
   const { push } = request
   let pieces = 0
   let bytes = 0

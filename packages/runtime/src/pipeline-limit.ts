@@ -1,15 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { limitPieces } from './body-reader.ts'
 
 /** Stops Node's HTTP parser after the headers of a request, as for the change of protocol: what follows is no HTTP. */
 const stopParsing = 2
 
-/** The parser of a connection, which calls `onIncoming` with each request. Not documented: pipeline-limit.test.ts covers it. */
+/** The parser of a connection, which calls `onIncoming` with each request. Not documented: limited-server.test.ts covers it. */
 type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
-/** An option of `createServer` that Node reads from the server itself. Not documented. */
+/** An option of Node's server that it reads from the server itself. Not documented. */
 type GuardedServer = Server & { requireHostHeader?: boolean }
 
 /**
@@ -18,16 +17,14 @@ type GuardedServer = Server & { requireHostHeader?: boolean }
  * them even if the first one closes the connection, and keep them until it has read from all other connections too: gigabytes.
  */
 export class PipelineLimit {
-  readonly #limit: number
   readonly #pending = new WeakMap<Duplex, number>()
 
-  /** @param limit maximum number of requests of a connection that have no complete response yet */
-  constructor(limit: number) {
-    this.#limit = limit
-  }
-
-  /** Closes each connection of a server at its first request above the limit. All requests get to the handler of the server. */
-  watch(server: GuardedServer): void {
+  /**
+   * Closes each connection of a server at its first request above the limit. All requests get to the handler of the server.
+   *
+   * @param limit maximum number of requests of a connection that have no complete response yet
+   */
+  constructor(server: GuardedServer, limit: number) {
     // Node would respond itself to a request without a Host header or with an unknown expectation, and nobody would count it.
     server.requireHostHeader = false
     server.on('checkExpectation', (request, response) => server.emit('request', request, response))
@@ -35,17 +32,15 @@ export class PipelineLimit {
       const { parser } = socket as ParsedSocket
       const { onIncoming } = parser
       parser.onIncoming = (request, isKeptAlive) => {
-        if (this.#pendingOf(socket) < this.#limit) return onIncoming(request, isKeptAlive)
+        if (this.#pendingOf(socket) < limit) return onIncoming(request, isKeptAlive)
         socket.destroy()
         return stopParsing
       }
     })
   }
 
-  /** Call it first with each request. Also limits the pieces of its body, which wait with it if nobody reads them. */
-  add(request: IncomingMessage, response: ServerResponse): void {
-    limitPieces(request)
-    const { socket } = request
+  /** Call it first with each request. */
+  add({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#pending.set(socket, this.#pendingOf(socket) + 1)
     response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
   }

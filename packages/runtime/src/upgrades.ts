@@ -1,10 +1,5 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-
-/** Whether a request asks for this protocol. For `shouldUpgradeCallback`: Node ignores other upgrades, such as that to HTTP/2. */
-export function isUpgradeTo({ headers }: IncomingMessage, protocol: string): boolean {
-  return headers.upgrade === protocol && headers['content-length'] === undefined && !headers['transfer-encoding']
-}
 
 /** Takes over the connection of a request for an upgrade, which no time-out or listener of the HTTP server watches any more. */
 export function detachUpgrade(socket: Socket): void {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type AnyTRPCRouter, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { createHTTPHandler } from '@trpc/server/adapters/standalone'
@@ -7,12 +7,8 @@ import {
   acceptUpgrade,
   type Body,
   defaultConnectionLimit,
-  detachUpgrade,
   hasBody,
-  hasUnreadBody,
-  isUpgradeTo,
-  limitConnections,
-  PipelineLimit,
+  LimitedServer,
   refuseUpgrade,
   shareRuns,
 } from '@workspace-wallet/runtime'
@@ -33,9 +29,8 @@ const trpcMethods = ['GET', 'HEAD', 'POST']
 const longestCallMs = 15_000
 /** How often connections for batches are checked. */
 const linkTickMs = 1_000
-/** Maximum number of pipelined requests of one connection. Clients of core make one at a time. */
-const pipelineLimit = 4
-const isBatchLink = (request: IncomingMessage) => isUpgradeTo(request, batchProtocol)
+/** Clients of core make one request at a time on a connection. */
+const limits = { connections: defaultConnectionLimit, pipelined: 4 }
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /** `links`: the connections to `/batch`, which the server does not know any more. */
@@ -144,8 +139,6 @@ export function createCoreServer(
   /** Opens a connection for batches. @throws TRPCError */
   async function openLink(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const context = await contextOf(request)
-    if (request.url !== batchPath || !isBatchLink(request))
-      throw new TRPCError({ code: 'NOT_FOUND', message: `there is no Upgrade of ${request.url}` })
     if (!socket.writable) return
     acceptUpgrade(socket, batchProtocol)
     const { token } = context
@@ -171,10 +164,7 @@ export function createCoreServer(
     return { status: shape.data.httpStatus, error: serialization.serialize(shape) }
   }
 
-  const pipelines = new PipelineLimit(pipelineLimit)
-  const settings = { keepAliveTimeout: 60_000, requestTimeout: 30_000, shouldUpgradeCallback: isBatchLink }
-  const server = createServer(settings, (request, response) => {
-    pipelines.add(request, response)
+  const handle: RequestListener = (request, response) => {
     // The console reads with GET. What it reads is for its operator only, and only now.
     response.setHeader('cache-control', 'no-store')
     answer(request, response).catch(cause => {
@@ -182,29 +172,27 @@ export function createCoreServer(
       if (response.headersSent) response.destroy()
       else send(response, status, JSON.stringify({ error }))
     })
-  })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    detachUpgrade(socket)
-    // An earlier request of this connection has no response yet.
-    if (pipelines.isPending(socket)) return socket.destroy()
-    openLink(request, socket, head).catch(cause => {
-      const { status, error } = rejectionOf(cause)
-      refuseUpgrade(socket, status, JSON.stringify({ error }))
-    })
+  }
+  const server = new LimitedServer(limits, { keepAliveTimeout: 60_000, requestTimeout: 30_000 }, handle, {
+    protocol: batchProtocol,
+    path: batchPath,
+    open: (request, socket, head) => {
+      openLink(request, socket, head).catch(cause => {
+        const { status, error } = rejectionOf(cause)
+        refuseUpgrade(socket, status, JSON.stringify({ error }))
+      })
+    },
   })
   const timer = setInterval(() => {
     for (const link of links) link.tick()
   }, linkTickMs).unref()
   server.once('close', () => clearInterval(timer))
-  pipelines.watch(server)
-  limitConnections(server, defaultConnectionLimit)
   const unread = new UnreadAnswers(server, bodyMemoryBytes)
   core.metrics.watchUnread(unread)
   return { server, links }
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {
-  if (hasUnreadBody(response.req)) response.setHeader('connection', 'close')
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

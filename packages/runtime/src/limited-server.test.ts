@@ -1,12 +1,13 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { type AddressInfo, connect, Socket } from 'node:net'
+import express from 'express'
 import { afterEach, expect, test } from 'vitest'
 import { until } from '../../../test/setup/until.ts'
-import { PipelineLimit } from './pipeline-limit.ts'
+import { LimitedServer } from './limited-server.ts'
 
 const limit = 4
-const servers: Server[] = []
+const servers: LimitedServer[] = []
 afterEach(() => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections()
@@ -14,16 +15,20 @@ afterEach(() => {
   }
 })
 
+async function serve(handle: RequestListener) {
+  const server = new LimitedServer({ connections: 10, pipelined: limit }, {}, handle)
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
 /** A server that answers requests, and the number of those that it has got. */
 async function startServer() {
   const got = { requests: 0, parsed: 0 }
-  const pipelines = new PipelineLimit(limit)
-  const server = createServer((request, response) => {
-    pipelines.add(request, response)
+  const { server, port } = await serve((_, response) => {
     got.requests++
     response.end('served')
   })
-  pipelines.watch(server)
   // Each request that Node parses, also one that no handler gets.
   server.on('connection', socket => {
     const { parser } = socket as unknown as { parser: { onIncoming: (...args: unknown[]) => unknown } }
@@ -33,9 +38,7 @@ async function startServer() {
       return onIncoming(...args)
     }
   })
-  servers.push(server.listen(0, '127.0.0.1'))
-  await once(server, 'listening')
-  return { got, port: (server.address() as AddressInfo).port }
+  return { got, port }
 }
 
 /** Sends a text, and returns what the server answers until it closes the connection. */
@@ -89,18 +92,34 @@ test('as many requests as the limit are answered, again and again', async () => 
 })
 
 test('what has arrived of a body that nobody reads is not kept in any number of pieces', async () => {
-  const pipelines = new PipelineLimit(limit)
   const requests: IncomingMessage[] = []
-  const server = createServer((request, response) => {
-    pipelines.add(request, response)
-    requests.push(request)
-  })
-  pipelines.watch(server)
-  servers.push(server.listen(0, '127.0.0.1'))
-  await once(server, 'listening')
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+  const { port } = await serve(request => requests.push(request))
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
   socket.write(request('Transfer-Encoding: chunked\r\n') + '1\r\nx\r\n'.repeat(60_000))
   await until('the pieces are too many', () => requests[0]?.hasTooManyPieces)
   expect(requests[0]!.readableLength).toBeLessThan(2_000)
   socket.destroy()
+})
+
+const app = express()
+app.use((_, response) => void response.json('served'))
+
+test.each<[string, RequestListener]>([
+  ['Node', (_, response) => void response.end('served')],
+  ['Node, with headers', (_, response) => void response.writeHead(200, { 'Content-Length': 6 }).end('served')],
+  ['Express', app],
+])('a response to a request with an unread body closes the connection: %s', async (_, handle) => {
+  const { port } = await serve(handle)
+  const answer = await exchange(port, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nab`)
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+  expect(answer).toMatch(/\r\nConnection: close\r\n/)
+  expect(answer).toContain('served')
+})
+
+test('a connection that its client has reset before it is accepted, and so has no address, serves no request', async () => {
+  const { server } = await serve((_, response) => void response.end())
+  const socket = new Socket()
+  expect(socket.remoteAddress).toBeUndefined()
+  server.emit('connection', socket)
+  expect(socket.destroyed).toBe(true)
 })

@@ -1,0 +1,76 @@
+import { type IncomingMessage, type RequestListener, Server, type ServerOptions, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { AddressBlock } from './addresses.ts'
+import { hasBody, hasUnreadBody, limitPieces } from './body-reader.ts'
+import { limitConnections } from './connection-limit.ts'
+import { PipelineLimit } from './pipeline-limit.ts'
+import { detachUpgrade } from './upgrades.ts'
+
+export type Limits = {
+  /** Maximum number of connections. One client address gets at most half of it, unless it is that of a trusted proxy. */
+  connections: number
+  trustedProxies?: readonly AddressBlock[]
+  /** Maximum number of requests of a connection that have no complete response yet. */
+  pipelined: number
+}
+
+/** What takes over connections whose clients ask for another protocol at a path. Other requests for an upgrade are served as usual. */
+type Upgrades = {
+  protocol: string
+  path: string
+  open: (request: IncomingMessage, socket: Socket, head: Buffer) => void
+}
+
+/**
+ * An HTTP server that limits the connections, the pipelined requests and the pieces of bodies that its clients can make it keep. It
+ * closes a connection after a response to a request whose body was not read completely: Node would read the rest, however long it is,
+ * before the next request. All listeners are such servers, which `boundaries.ts` checks.
+ */
+export class LimitedServer extends Server {
+  readonly #pipelines: PipelineLimit
+
+  constructor(
+    { connections, trustedProxies, pipelined }: Limits,
+    options: Omit<ServerOptions, 'shouldUpgradeCallback'>,
+    handle: RequestListener,
+    upgrades?: Upgrades,
+  ) {
+    const isUpgrade = (request: IncomingMessage) =>
+      upgrades !== undefined &&
+      request.headers.upgrade === upgrades.protocol &&
+      request.url === upgrades.path &&
+      !hasBody(request)
+    super({ headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...options, shouldUpgradeCallback: isUpgrade })
+    this.#pipelines = new PipelineLimit(this, pipelined)
+    limitConnections(this, connections, trustedProxies)
+    this.on('request', (request, response) => {
+      this.#pipelines.add(request, response)
+      if (hasBody(request)) {
+        limitPieces(request)
+        closeAfterUnread(request, response)
+      }
+      handle(request, response)
+    })
+    this.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      detachUpgrade(socket)
+      if (upgrades && !this.isPending(socket)) upgrades.open(request, socket, head)
+      else socket.destroy()
+    })
+  }
+
+  /** Whether a connection has a request without a complete response. */
+  isPending(socket: Duplex): boolean {
+    return this.#pipelines.isPending(socket)
+  }
+}
+
+function closeAfterUnread(request: IncomingMessage, response: ServerResponse): void {
+  // Express replaces the prototype of a response, so this is a property of its own.
+  response.writeHead = new Proxy(response.writeHead, {
+    apply(writeHead, _, args) {
+      if (hasUnreadBody(request)) response.setHeader('Connection', 'close')
+      return Reflect.apply(writeHead, response, args)
+    },
+  })
+}
