@@ -13,7 +13,7 @@ import {
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sendBatch } from './setup/batches.ts'
 import { call, createPath } from './setup/client.ts'
-import { query } from './setup/database.ts'
+import { execute, query } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -245,4 +245,15 @@ test('a gateway cannot write when a key was used more often than once a minute, 
   const version = await versionOf()
   await gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt }] })
   expect(await versionOf()).toBe(version)
+})
+
+test('a gateway cannot write for each minute of the past that a key was used in it', async () => {
+  const { apiKey, database, gatewayClient } = system
+  await execute(database.ownerUrl, 'update api_key set last_used_at = null')
+  const hourMs = 3_600_000
+  for (let minute = 1; minute <= 3; minute++) {
+    const usedAt = new Date(Date.now() - 2 * hourMs + minute * 60_000)
+    await gatewayClient.access.markUsed.mutate({ uses: [{ apiKey, usedAt }] })
+  }
+  expect(await query(database.ownerUrl, 'select from api_key where last_used_at is not null')).toEqual([])
 })

@@ -16,7 +16,32 @@ export async function makeCertificate(name: string, kind: keyof typeof keys = 'e
   const [keyFile, file] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   const key = [...keys[kind], '-nodes', '-keyout', keyFile]
   const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`, '-days', '2']
-  const openssl = await findProgram(['openssl'], 'openssl')
-  await promisify(execFile)(openssl, ['req', '-x509', ...key, '-out', file, ...subject])
+  await runOpenssl('req', '-x509', ...key, '-out', file, ...subject)
   return { cert: await readFile(file, 'utf8'), key: await readFile(keyFile, 'utf8'), file }
+}
+
+/**
+ * Certificates that nobody trusts, each signed with the next one, and the key of the first one. They are small, but OpenSSL needs some
+ * 50 ms to check all of them.
+ */
+export async function makeSlowChain(): Promise<Omit<Certificate, 'file'>> {
+  const directory = await makeTempDir('certificate')
+  const at = (name: string) => join(directory, name)
+  await runOpenssl('ecparam', '-name', 'sect571r1', '-genkey', '-noout', '-out', at('authority.key'))
+  await runOpenssl('ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', at('key'))
+  const certs: string[] = []
+  for (let i = chainLength; i >= 0; i--) {
+    const issuer = i === chainLength ? [] : ['-CA', at(`${i + 1}`), '-CAkey', at('authority.key')]
+    const key = i === 0 ? at('key') : at('authority.key')
+    await runOpenssl('req', '-x509', '-key', key, ...issuer, '-subj', `/CN=${i}`, '-days', '2', '-out', at(`${i}`))
+    certs.unshift(await readFile(at(`${i}`), 'utf8'))
+  }
+  return { cert: certs.join(''), key: await readFile(at('key'), 'utf8') }
+}
+
+/** As many as fit into what a courier reads of them. */
+const chainLength = 22
+
+async function runOpenssl(...args: string[]): Promise<void> {
+  await promisify(execFile)(await findProgram(['openssl'], 'openssl'), args)
 }

@@ -116,6 +116,51 @@ test.each<[string, RequestListener]>([
   expect(answer).toContain('served')
 })
 
+const unread = (bytes: number) => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`
+
+test('a client that reads only after it has sent its whole body gets the response to it', async () => {
+  const { port } = await serve((_, response) => void response.end('served'))
+  const socket = connect(port, '127.0.0.1')
+  const bytes = 8 * 2 ** 20
+  await new Promise(resolve => socket.write(unread(bytes) + 'x'.repeat(bytes), resolve))
+  expect((await socket.toArray()).join('')).toMatch(/^HTTP\/1\.1 200 OK.*served$/s)
+})
+
+test.each([
+  ['with an unread body', unread(2), 'ab'],
+  ['for an upgrade that is ignored', request('Connection: upgrade\r\nUpgrade: other\r\n'), ''],
+])('no request behind one %s is handled', async (_, first, body) => {
+  const targets: (string | undefined)[] = []
+  const { port } = await serve(({ url }, response) => {
+    targets.push(url)
+    response.end('served')
+  })
+  const socket = connect(port, '127.0.0.1')
+    .on('error', () => {})
+    .resume()
+  socket.write(first)
+  await once(socket, 'data')
+  socket.write(`${body}GET /other HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(socket, 'close')
+  expect(targets).toEqual(['/'])
+})
+
+test.each<[string, (socket: Socket) => void]>([
+  ['a body without an end', socket => socket.write('x'.repeat(2 ** 20))],
+  ['no more', () => {}],
+])('a client that sends %s after the response, and never closes its connection, is cut off', async (_, send) => {
+  const { server, port } = await serve((_, response) => void response.end('served'))
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
+  socket.resume().write(unread(2 ** 40))
+  socket.on('drain', () => send(socket))
+  send(socket)
+  const [connection] = await accepted
+  await once(connection, 'close')
+  expect(connection.bytesRead).toBeLessThan(20 * 2 ** 20)
+  socket.destroy()
+})
+
 test('a connection that its client has reset before it is accepted, and so has no address, serves no request', async () => {
   const { server } = await serve((_, response) => void response.end())
   const socket = new Socket()

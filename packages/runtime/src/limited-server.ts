@@ -46,10 +46,10 @@ export class LimitedServer extends Server {
     limitConnections(this, connections, trustedProxies)
     this.on('request', (request, response) => {
       this.#pipelines.add(request, response)
-      if (hasBody(request)) {
-        limitPieces(request)
-        closeAfterUnread(request, response)
-      }
+      if (hasBody(request)) limitPieces(request)
+      // Node drops what it has read behind a request for an upgrade that it ignores, and would parse the rest as the next request.
+      if (request.headers.upgrade !== undefined) this.#closeAfter(request, response)
+      else if (hasBody(request)) this.#closeAfterUnread(request, response)
       handle(request, response)
     })
     this.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -63,14 +63,43 @@ export class LimitedServer extends Server {
   isPending(socket: Duplex): boolean {
     return this.#pipelines.isPending(socket)
   }
+
+  #closeAfter({ socket }: IncomingMessage, response: ServerResponse): void {
+    response.setHeader('Connection', 'close')
+    this.#pipelines.end(socket)
+  }
+
+  #closeAfterUnread(request: IncomingMessage, response: ServerResponse): void {
+    // Express replaces the prototype of a response, so this is a property of its own.
+    response.writeHead = new Proxy(response.writeHead, {
+      apply: (writeHead, _, args) => {
+        if (hasUnreadBody(request)) {
+          this.#closeAfter(request, response)
+          linger(request)
+        }
+        return Reflect.apply(writeHead, response, args)
+      },
+    })
+  }
 }
 
-function closeAfterUnread(request: IncomingMessage, response: ServerResponse): void {
-  // Express replaces the prototype of a response, so this is a property of its own.
-  response.writeHead = new Proxy(response.writeHead, {
-    apply(writeHead, _, args) {
-      if (hasUnreadBody(request)) response.setHeader('Connection', 'close')
-      return Reflect.apply(writeHead, response, args)
-    },
-  })
+/** How long a client may go on sending after a response that closes its connection, and how much: as much as any of our limits. */
+const lingerMs = 2_000
+const lingerBytes = 16 * 2 ** 20
+
+/**
+ * Closes only the sending side of a connection after the response. If the client still sends its body when a socket is closed, the
+ * operating system resets the connection, and the client may lose the response (RFC 9112, section 9.6).
+ */
+function linger({ socket }: IncomingMessage): void {
+  const endBytes = socket.bytesRead + lingerBytes
+  // Node calls it after the last response of a connection, and reads on.
+  socket.destroySoon = () => {
+    socket.end()
+    const timer = setTimeout(() => socket.destroy(), lingerMs)
+    socket.once('close', () => clearTimeout(timer))
+    socket.on('data', () => {
+      if (socket.bytesRead > endBytes) socket.destroy()
+    })
+  }
 }

@@ -18,6 +18,7 @@ type GuardedServer = Server & { requireHostHeader?: boolean }
  */
 export class PipelineLimit {
   readonly #pending = new WeakMap<Duplex, number>()
+  readonly #ended = new WeakSet<Duplex>()
 
   /**
    * Closes each connection of a server at its first request above the limit. All requests get to the handler of the server.
@@ -32,7 +33,7 @@ export class PipelineLimit {
       const { parser } = socket as ParsedSocket
       const { onIncoming } = parser
       parser.onIncoming = (request, isKeptAlive) => {
-        if (this.#pendingOf(socket) < limit) return onIncoming(request, isKeptAlive)
+        if (this.#pendingOf(socket) < limit && !this.#ended.has(socket)) return onIncoming(request, isKeptAlive)
         socket.destroy()
         return stopParsing
       }
@@ -43,6 +44,11 @@ export class PipelineLimit {
   add({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#pending.set(socket, this.#pendingOf(socket) + 1)
     response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
+  }
+
+  /** Closes a connection at its next request. */
+  end(socket: Duplex): void {
+    this.#ended.add(socket)
   }
 
   /** Whether a connection has a request without a complete response. */

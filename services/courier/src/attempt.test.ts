@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { parseAddressList } from '@workspace-wallet/runtime'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { type Certificate, makeCertificate } from '../../../test/setup/certificates.ts'
+import { type Certificate, makeCertificate, makeSlowChain } from '../../../test/setup/certificates.ts'
 import { listen } from '../../../test/setup/listen.ts'
 import { createTlsFlood, type FloodMessage } from '../../../test/setup/tls-flood.ts'
 import { type AttemptOptions, attempt } from './attempt.ts'
@@ -40,7 +40,7 @@ async function serve(server: Server): Promise<number> {
   return listen(server)
 }
 const serveHttp = (listener: RequestListener) => serve(http.createServer(listener))
-const serveHttps = (certificate: Certificate) =>
+const serveHttps = (certificate: Omit<Certificate, 'file'>) =>
   serve(https.createServer(certificate, (_, response) => response.end()).on('tlsClientError', () => {}))
 /** A server that sends these bytes when a request arrives, and nothing else. */
 const serveBytes = (answer: (socket: Socket) => void) =>
@@ -52,7 +52,8 @@ const loopback: AttemptOptions = {
   resolve: resolveHost,
   timeoutMs: 15_000,
 }
-const to = (url: string, options: Partial<AttemptOptions> = {}) => attempt(url, delivery, { ...loopback, ...options })
+const to = (url: string, options: Partial<AttemptOptions> = {}, workspaceId = 'wsp_1') =>
+  attempt({ url, workspaceId }, delivery, { ...loopback, ...options })
 
 test('an event is posted with its headers, and 2xx is a success', async () => {
   const requests: { method?: string; url?: string; headers: http.IncomingHttpHeaders; body: string }[] = []
@@ -208,6 +209,18 @@ test('a receiver cannot make a courier check many certificates', async () => {
   expect(await to(`https://localhost:${few}/`)).toMatchObject({ result: 'success' })
   const code = 'ERR_TLS_HANDSHAKE_TOO_LARGE'
   expect(await to(`https://localhost:${many}/`)).toMatchObject({ result: 'tls', code })
+})
+
+test('certificates that take long to check delay only attempts of their workspace', async () => {
+  const [slow, usual] = [await serveHttps(await makeSlowChain()), await serveHttps(trusted)]
+  // The first handshake of a process also reads the certificates that it trusts.
+  expect(await to(`https://localhost:${usual}/`)).toMatchObject({ result: 'success' })
+  let ended = 0
+  const attempts = Array.from({ length: 6 }, () => to(`https://localhost:${slow}/`, {}, 'slow').finally(() => ended++))
+  expect(await Promise.race(attempts)).toMatchObject({ result: 'tls', code: 'SELF_SIGNED_CERT_IN_CHAIN' })
+  expect(await to(`https://localhost:${usual}/`, {}, 'usual')).toMatchObject({ result: 'success' })
+  expect(ended).toBeLessThan(3)
+  expect(await Promise.all(attempts)).toMatchObject(attempts.map(() => ({ result: 'tls' })))
 })
 
 test('a receiver cannot begin another handshake on a connection', async () => {

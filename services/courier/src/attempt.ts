@@ -4,11 +4,12 @@ import https from 'node:https'
 import type { LookupFunction, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { DEFAULT_CIPHERS } from 'node:tls'
-import type { Delivery, FieldReason } from '@workspace-wallet/contract'
+import type { Delivery, FieldReason, LeasedWebhook } from '@workspace-wallet/contract'
 import { type AddressBlock, literalAddress, webhookAddressFault } from '@workspace-wallet/runtime'
-import { HandshakeLimitAgent } from './handshake-limit.ts'
 import type { Resolve } from './resolve.ts'
 import { retryAfterSeconds } from './retry-after.ts'
+import { LimitedTlsAgent } from './tls-limits.ts'
+import { TlsTurns } from './tls-turns.ts'
 
 export type AttemptOptions = {
   /** WEBHOOK_ALLOWED_NETWORKS. */
@@ -63,20 +64,19 @@ const ciphers = `${DEFAULT_CIPHERS}:!kDHE`
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 
 /** No connection, no TLS session and no proxy is shared: each attempt goes to an address that was checked for it. */
-const agents = {
-  'http:': new http.Agent({ keepAlive: false }),
-  'https:': new HandshakeLimitAgent({ keepAlive: false, maxCachedSessions: 0, ciphers, secureOptions }),
-}
+const httpAgent = new http.Agent({ keepAlive: false })
+const httpsOptions = { keepAlive: false, maxCachedSessions: 0, ciphers, secureOptions }
+const tlsTurns = new TlsTurns()
 
 /**
  * Sends one event, once. It follows no redirect. The connection is closed when the headers of the response have arrived:
  * its body is not read. Never rejects.
  *
- * @param url of the webhook; every address of its host is checked
+ * @param webhook every address of the host of its URL is checked
  * @param traceparent a header that the signature of the event does not cover
  */
 export async function attempt(
-  url: string,
+  { url, workspaceId }: Pick<LeasedWebhook, 'url' | 'workspaceId'>,
   delivery: Delivery,
   options: AttemptOptions,
   traceparent?: string,
@@ -96,7 +96,14 @@ export async function attempt(
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
     const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }
-    const answer = await send(target, { ...delivery, headers }, oneOfEachFamily(addresses), deadline)
+    const isHttps = target.protocol === 'https:'
+    const agent = isHttps ? new LimitedTlsAgent(httpsOptions, tlsTurns, workspaceId) : httpAgent
+    const answer = await send(
+      target,
+      { ...delivery, headers },
+      { agent, addresses: oneOfEachFamily(addresses) },
+      deadline,
+    )
     // Node's parser accepts three digits of any value. HTTP has no status below 100, and a report cannot have one.
     if (answer.statusCode! < 100) return failed('protocol', 'INVALID_STATUS')
     return outcomeOf(answer)
@@ -135,10 +142,16 @@ function oneOfEachFamily(addresses: readonly string[]) {
   )
 }
 
-type Addresses = ReturnType<typeof oneOfEachFamily>
+/** `addresses`: where to connect, whatever DNS returns by now. */
+type Connecting = { agent: http.Agent; addresses: ReturnType<typeof oneOfEachFamily> }
 
-/** Resolves with the headers of the response. @param addresses where to connect, whatever DNS returns by now */
-function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortSignal): Promise<http.IncomingMessage> {
+/** Resolves with the headers of the response. */
+function send(
+  url: URL,
+  delivery: Delivery,
+  { agent, addresses }: Connecting,
+  signal: AbortSignal,
+): Promise<http.IncomingMessage> {
   const lookup: LookupFunction = (_hostname, { all }, callback) =>
     all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)
   const transport = url.protocol === 'https:' ? https : http
@@ -152,7 +165,7 @@ function send(url: URL, delivery: Delivery, addresses: Addresses, signal: AbortS
         'user-agent': 'workspace-wallet-courier',
         connection: 'close',
       },
-      agent: agents[url.protocol as keyof typeof agents],
+      agent,
       lookup,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: familyTimeoutMs,

@@ -95,7 +95,7 @@ function measuredAttempt(options: AttemptOptions, metrics: CourierMetrics, log: 
   return async (webhook: LeasedWebhook, delivery: Delivery): Promise<AttemptOutcome> => {
     const startedAtMs = performance.now()
     const span = startDeliverySpan(webhook, delivery)
-    const outcome = await attempt(webhook.url, delivery, options, traceparentOf(span))
+    const outcome = await attempt(webhook, delivery, options, traceparentOf(span))
     endDeliverySpan(span, outcome)
     const ms = performance.now() - startedAtMs
     metrics.attempted(outcome.result, ms, exemplarOf(span))

@@ -100,12 +100,16 @@ const markUsedStatement = statement(
   'mark-keys-used',
   `with used as materialized (
      select given.id, least(given.at, now()) as at, least(given.at, now()) - interval '1 minute' as minute_before
-     from unnest($1::uuid[], $2::timestamptz[]) as given (id, at))
+     from unnest($1::uuid[], $2::timestamptz[]) as given (id, at)
+     where given.at > now() - interval '1 hour')
    update api_key k set last_used_at = used.at from used
    where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.minute_before)`,
 )
 
-/** Records when keys were used, with a resolution of one minute. */
+/**
+ * Records when keys were used, with a resolution of one minute. What was longer ago than an hour is ignored: whoever has the token of a
+ * gateway could report each minute of the past.
+ */
 export async function markKeysUsed(db: Queryable, uses: { apiKey: string; usedAt: Date }[]): Promise<void> {
   const known = uses.flatMap(({ apiKey, usedAt }) => {
     const id = uuidFromId('apiKey', apiKey)

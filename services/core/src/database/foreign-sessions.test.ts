@@ -211,6 +211,30 @@ test('a session that keeps replaced rows from removal is ended after a while, al
   for (const { client } of [second, core]) client.release(true)
 })
 
+test('a session whose cursor stops a vacuum is ended when core waits for the vacuum', async () => {
+  const attacker = await openAs('psql').connect()
+  attacker.on('error', () => {})
+  await query(ownerUrl, 'insert into wallet default values')
+  await attacker.query('begin; declare c cursor for select from wallet; fetch c')
+  const vacuum = query(ownerUrl, 'vacuum (freeze, disable_page_skipping) wallet')
+  const isWaiting = (event: string) => async () =>
+    (
+      await query(
+        ownerUrl,
+        'select from pg_stat_activity where datname = current_database() and (wait_event_type, wait_event) = ($1, $2)',
+        event.split(' '),
+      )
+    ).length > 0
+  await until('the vacuum waits', isWaiting('BufferPin BufferPin'))
+  const locked = openAs('ledger', chainKey).query('begin; lock table wallet in exclusive mode; commit')
+  await until('core waits', isWaiting('Lock relation'))
+  await foreign.look()
+  await locked
+  await vacuum
+  expect(foreign.ended).toBe(1)
+  attacker.release(true)
+})
+
 test('sessions that keep replaced rows from removal one after another, each for a moment, are ended after a while', async () => {
   foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, createLog('test', 'silent').log, {
     keptMs: 500,

@@ -27,8 +27,8 @@ const shareOfLocks = 64
  */
 const defaultKeptMs = 5 * 60_000
 /**
- * How long a session that no core has opened may stay in this database. As long as it has a temporary table, PostgreSQL reuses no
- * transaction IDs, of which another session can use up half in this time.
+ * How long a session that no core has opened may stay in this database. If its owner allows temporary tables, PostgreSQL reuses no
+ * transaction IDs as long as a session has one. Another session can use up half of them in this time.
  */
 const defaultStayMs = 30 * 60_000
 
@@ -69,9 +69,10 @@ const findSessionsStatement = statement<Session>(
   'find-sessions',
   `with lock as materialized (select * from pg_locks),
      blocking as materialized (
-       select unnest(pg_blocking_pids(pid)) as pid, pid as waiting
-       from (select distinct pid from lock where not granted) waiting
-       where pid in (select pid from pg_stat_activity where datname = current_database())),
+       select blocker.pid, array_agg(waiting.pid) as waiting
+       from (select distinct pid from lock where not granted) waiting, unnest(pg_blocking_pids(waiting.pid)) blocker (pid)
+       where waiting.pid in (select pid from pg_stat_activity where datname = current_database())
+       group by blocker.pid),
      locking as materialized (
        select l.pid from lock l join pg_class c on c.oid = l.relation
        where l.locktype = 'relation' and l.granted and l.mode <> 'AccessShareLock'
@@ -80,13 +81,13 @@ const findSessionsStatement = statement<Session>(
      overflowed as materialized (
        select pg_stat_get_backend_pid(id) as pid from pg_stat_get_backend_idset() id
        where (pg_stat_get_backend_subxact(id)).subxact_overflowed)
-   select a.pid, coalesce(a.usename, '') as role, a.usename is not distinct from session_user as "hasRoleOfCore",
+   select a.pid, coalesce(a.usename, a.backend_type) as role, a.usename is not distinct from session_user as "hasRoleOfCore",
      coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
      coalesce(a.backend_start::text, '') as "startedAt",
      coalesce(extract(epoch from clock_timestamp() - a.backend_start) * 1000, 0)::float8 as "ageMs",
      array(select ((l.classid::bigint << 32) | l.objid::bigint)::text from lock l
        where l.pid = a.pid and l.locktype = 'advisory' and l.objsubid = 1 and l.granted) as marks,
-     array(select waiting from blocking where blocking.pid = a.pid) as blocks,
+     coalesce((select waiting from blocking where blocking.pid = a.pid), '{}') as blocks,
      coalesce(a.xact_start < clock_timestamp() - interval '5 s', false)
        and a.pid in (select pid from locking) as "hasLocked",
      a.pid in (select pid from locking) as "holdsLock",
@@ -259,6 +260,12 @@ export class ForeignSessions {
     for (const id of this.#ending.keys()) if (!foreign.some(session => idOf(session) === id)) this.#ending.delete(id)
     // PostgreSQL lets more sessions share a row while somebody waits for it, and names only one of them as the one who blocks.
     const isBlocking = foreign.some(({ blocks }) => blocks.length > 0)
+    const cores = new Set(ours.filter(session => !foreign.includes(session)).map(({ pid }) => pid))
+    const blockingOthers = sessions.filter(
+      ({ hasRoleOfCore, blocks }) => !hasRoleOfCore && blocks.some(pid => cores.has(pid)),
+    )
+    // A vacuum waits for a page at which a cursor is, while core waits for the vacuum. PostgreSQL does not say whose cursor it is.
+    const mayBlockVacuum = ({ isHere, oldest }: Session) => blockingOthers.length > 0 && isHere && oldest !== null
     await this.#end(
       foreign.filter(
         session =>
@@ -266,13 +273,13 @@ export class ForeignSessions {
           (isBlocking && session.holdsLock) ||
           session.hasLocked ||
           session.hasOverflowed ||
+          mayBlockVacuum(session) ||
           (session.isHere && session.ageMs > this.#stayMs) ||
           keeping.includes(session),
       ),
     )
     await this.#rollBackPrepared()
-    const cores = new Set(ours.filter(session => !foreign.includes(session)).map(({ pid }) => pid))
-    this.#note(sessions.filter(({ hasRoleOfCore, blocks }) => !hasRoleOfCore && blocks.some(pid => cores.has(pid))))
+    this.#note(blockingOthers)
   }
 
   /** The sessions of other roles that block cores now, for an operator; empty without any. */

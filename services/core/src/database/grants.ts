@@ -10,6 +10,8 @@ export function grants(role: string, database: string, schema: string): string[]
     `revoke all on flow from ${role}`,
     `revoke all on all functions in schema ${schema} from public`,
     `revoke create on schema ${schema} from public`,
+    // Core has no temporary objects. Those of others are in the catalog, which verifications read, whatever their size.
+    `revoke temporary on database ${database} from public, ${role}`,
     // Those of `public` have it: reports may read what they are granted.
     `grant usage on schema ${schema} to public, ${role}`,
     `grant select on all tables in schema ${schema} to ${role}`,

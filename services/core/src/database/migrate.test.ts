@@ -115,6 +115,9 @@ test('concurrent migrations of an empty database run once', async () => {
   ])
   const rows = await query(env.MIGRATION_DATABASE_URL, 'select name from mikro_orm_migrations order by id')
   expect(rows.map(row => row.name)).toEqual(names)
+  await expect(execute(env.DATABASE_URL, 'create function pg_temp.f() return 1')).rejects.toThrow(
+    'permission denied to create temporary tables in database',
+  )
   await execute(adminUrl, `drop database ${name} with (force)`)
 })
 

@@ -40,11 +40,11 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     const run = async () => next({ ctx: { core: placed.core, ...caller, requestId } })
     // Of the place, so that calls that wait for one place take nothing from those on others.
     const { viewerCalls, calls } = placed.core
-    if (token.role === 'viewer') return viewerCalls.run(token.name, run)
-    if (!hasOwnLimit) return calls.run(shareOf(placed, callers, rawInput), run)
     // Gateways name workspaces that `identify` has checked, and couriers those of webhooks.
     const namesFreely = token.role !== 'gateway' && token.role !== 'courier'
-    return namesFreely ? callingToken.run(nameOf(token), run) : run()
+    const runForToken = () => (namesFreely ? callingToken.run(nameOf(token), run) : run())
+    if (token.role === 'viewer') return viewerCalls.run(token.name, runForToken)
+    return hasOwnLimit ? runForToken() : calls.run(shareOf(placed, callers, rawInput), run)
   }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
   if (!result.ok) return fail(result.error)

@@ -253,10 +253,13 @@ describe('a lease', () => {
     await leaseOne()
   })
 
-  test('that ends without a delivery and without a failure is given again after a second only', async () => {
+  test.each([
+    ['without a delivery and without a failure', null],
+    ['with the delivery of an event that does not exist', 1_000],
+  ])('that ends %s is given again after a second only', async (_, delivered) => {
     await deposit(await newSubscriber())
     const { webhookId, ...lease } = await leaseOne()
-    await report({ webhookId, ...lease })
+    await report({ webhookId, ...lease }, { delivered })
     const { rows } = await owner.query(
       `select next_attempt_at - leased_until as wait from webhook where id = '${uuidFromId('webhook', webhookId)}'`,
     )

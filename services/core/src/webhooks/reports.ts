@@ -37,7 +37,11 @@ export async function reportDeliveries(em: Em, report: DeliveryReport): Promise<
   webhook.leasedUntil = now
   const { position } = webhook
   const ledger = await em.findOneOrFail(Ledger, { workspaceId: webhook.workspaceId })
-  if (webhook.generation !== generation || (delivered ?? 0) > ledger.position) return { accepted: false }
+  if (webhook.generation !== generation) return { accepted: false }
+  if ((delivered ?? 0) > ledger.position) {
+    webhook.nextAttemptAt = secondsAfter(now, unusedLeaseSeconds)
+    return { accepted: false }
+  }
   if (delivered !== null || failure) {
     webhook.lastAttemptAt = now
     webhook.lastStatus = report.lastStatus

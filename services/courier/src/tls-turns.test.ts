@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { TlsTurns } from './tls-turns.ts'
+
+function useCpu(ms: number): void {
+  const before = process.threadCpuUsage()
+  for (;;) {
+    const { user, system } = process.threadCpuUsage(before)
+    if (user + system >= ms * 1000) return
+  }
+}
+
+test('after bytes that take long, only others of the same workspace wait, in order', async () => {
+  const turns = new TlsTurns()
+  const given: string[] = []
+  turns.take('slow', () => useCpu(10))
+  const ended = new Promise<void>(resolve => {
+    turns.take('slow', () => {
+      given.push('second')
+      useCpu(10)
+    })
+    turns.take('slow', () => {
+      given.push('third')
+      resolve()
+    })
+  })
+  turns.take('other', () => given.push('other'))
+  turns.take('other', () => given.push('other'))
+  expect(given).toEqual(['other', 'other'])
+  await ended
+  expect(given).toEqual(['other', 'other', 'second', 'third'])
+  turns.take('slow', () => given.push('again'))
+  expect(given.at(-1)).toBe('again')
+})
