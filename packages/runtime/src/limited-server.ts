@@ -46,10 +46,12 @@ export class LimitedServer extends Server {
     limitConnections(this, connections, trustedProxies)
     this.on('request', (request, response) => {
       this.#pipelines.add(request, response)
-      if (hasBody(request)) limitPieces(request)
       // Node drops what it has read behind a request for an upgrade that it ignores, and would parse the rest as the next request.
       if (request.headers.upgrade !== undefined) this.#closeAfter(request, response)
-      else if (hasBody(request)) this.#closeAfterUnread(request, response)
+      if (hasBody(request)) {
+        limitPieces(request)
+        this.#closeAfterUnread(request, response)
+      }
       handle(request, response)
     })
     this.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {

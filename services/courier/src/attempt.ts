@@ -97,6 +97,8 @@ export async function attempt(
     if (fault) return failed('refused', fault)
     const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }
     const isHttps = target.protocol === 'https:'
+    // It would wait until its deadline.
+    if (isHttps && tlsTurns.pauseMs(workspaceId) > options.timeoutMs) return failed('tls', 'ERR_TLS_TOO_SLOW')
     const agent = isHttps ? new LimitedTlsAgent(httpsOptions, tlsTurns, workspaceId) : httpAgent
     const answer = await send(
       target,

@@ -31,3 +31,11 @@ test('after bytes that take long, only others of the same workspace wait, in ord
   turns.take('slow', () => given.push('again'))
   expect(given.at(-1)).toBe('again')
 })
+
+test('a workspace that takes long at a time waits for more times as long', () => {
+  const turns = new TlsTurns()
+  for (const ms of [50, 300]) turns.take(`${ms}`, () => useCpu(ms))
+  expect(turns.pauseMs('50')).toBeGreaterThan(50 * 10)
+  expect(turns.pauseMs('300')).toBeGreaterThan(300 * 30)
+  expect(turns.pauseMs('other')).toBe(0)
+})

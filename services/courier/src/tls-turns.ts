@@ -2,31 +2,41 @@
 const usualMs = 5
 /** A workspace waits for so many times as long as OpenSSL took longer than that. */
 const pauseFactor = 20
+/** If it took longer than this, the workspace waits for as many times longer: everybody had to wait for OpenSSL. */
+const longMs = 100
+
+type Pause = { endsAtMs: number; waiting: (() => void)[] }
 
 /**
  * When OpenSSL gets what receivers send. It does its work for the bytes at once, on the thread of all attempts. Some certificates of few
- * bytes take it 0.1 s, and so do thousands of messages that need no answer. Afterwards, the other receivers of that workspace wait, so
- * that they take about a twentieth of the thread.
+ * bytes take it seconds, and thousands of messages that need no answer take 0.1 s. Afterwards, all receivers of that workspace wait, so
+ * that they take about a twentieth of the thread, and less if they take long at a time.
  */
 export class TlsTurns {
-  /** By workspace: what waits until its pause has ended. */
-  readonly #paused = new Map<string, (() => void)[]>()
+  readonly #paused = new Map<string, Pause>()
+
+  /** How long the receivers of a workspace still wait. */
+  pauseMs(workspaceId: string): number {
+    const pause = this.#paused.get(workspaceId)
+    return pause ? pause.endsAtMs - performance.now() : 0
+  }
 
   /** Calls `give`, which gives bytes to OpenSSL: at once, or when the workspace does not wait any more. */
   take(workspaceId: string, give: () => void): void {
-    const waiting = this.#paused.get(workspaceId)
-    if (waiting) return void waiting.push(give)
+    const pause = this.#paused.get(workspaceId)
+    if (pause) return void pause.waiting.push(give)
     const before = process.threadCpuUsage()
     give()
     const { user, system } = process.threadCpuUsage(before)
     const excessMs = (user + system) / 1000 - usualMs
     if (excessMs <= 0) return
-    this.#paused.set(workspaceId, [])
-    setTimeout(() => this.#continue(workspaceId), pauseFactor * excessMs)
+    const pauseMs = pauseFactor * excessMs * Math.max(1, excessMs / longMs)
+    this.#paused.set(workspaceId, { endsAtMs: performance.now() + pauseMs, waiting: [] })
+    setTimeout(() => this.#continue(workspaceId), pauseMs).unref()
   }
 
   #continue(workspaceId: string): void {
-    const waiting = this.#paused.get(workspaceId)!
+    const { waiting } = this.#paused.get(workspaceId)!
     this.#paused.delete(workspaceId)
     for (const give of waiting) this.take(workspaceId, give)
   }
