@@ -145,6 +145,21 @@ test.each([
   expect(targets).toEqual(['/'])
 })
 
+test('what a client sends after the response to an unread body is not parsed', async () => {
+  const { server, port } = await serve((_, response) => void response.end('served'))
+  const faults: (string | undefined)[] = []
+  server.on('clientError', (error: NodeJS.ErrnoException) => faults.push(error.code))
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume()
+  socket.write(request('Transfer-Encoding: chunked\r\n'))
+  await once(socket, 'end')
+  socket.write('no size of a chunk\r\n')
+  const [connection] = await accepted
+  await once(connection, 'close')
+  expect(faults).not.toContain('HPE_INVALID_CHUNK_SIZE')
+  socket.destroy()
+})
+
 test.each<[string, (socket: Socket) => void]>([
   ['a body without an end', socket => socket.write('x'.repeat(2 ** 20))],
   ['no more', () => {}],

@@ -100,6 +100,8 @@ function linger({ socket }: IncomingMessage): void {
     socket.end()
     const timer = setTimeout(() => socket.destroy(), lingerMs)
     socket.once('close', () => clearTimeout(timer))
+    // Nor is the rest parsed, whose chunks may have a byte each.
+    socket.removeAllListeners('data')
     socket.on('data', () => {
       if (socket.bytesRead > endBytes) socket.destroy()
     })

@@ -28,20 +28,22 @@ class LimitedConnection extends Duplex {
   constructor(socket: Socket, turns: TlsTurns, workspaceId: string) {
     super()
     this.#socket = socket
+    const allowance = turns.newAllowance()
+    const take = (give: () => void) => turns.take(workspaceId, allowance, give)
     socket.on('data', piece => {
       this.#leftBytes -= piece.length
       if (this.#leftBytes < 0) return void this.destroy(new HandshakeTooLarge())
       this.#isWaiting = true
       socket.pause()
-      turns.take(workspaceId, () => {
+      take(() => {
         this.#isWaiting = false
         if (!this.destroyed && this.push(piece)) socket.resume()
       })
     })
     // What has arrived before is read before.
-    socket.on('end', () => turns.take(workspaceId, () => this.destroyed || this.push(null)))
-    socket.on('error', error => turns.take(workspaceId, () => this.destroy(error)))
-    socket.on('close', () => turns.take(workspaceId, () => this.destroy()))
+    socket.on('end', () => take(() => this.destroyed || this.push(null)))
+    socket.on('error', error => take(() => this.destroy(error)))
+    socket.on('close', () => take(() => this.destroy()))
   }
 
   endHandshake(): void {

@@ -12,30 +12,39 @@ function useCpu(ms: number): void {
 test('after bytes that take long, only others of the same workspace wait, in order', async () => {
   const turns = new TlsTurns()
   const given: string[] = []
-  turns.take('slow', () => useCpu(10))
+  turns.take('slow', turns.newAllowance(), () => useCpu(10))
   const ended = new Promise<void>(resolve => {
-    turns.take('slow', () => {
+    turns.take('slow', turns.newAllowance(), () => {
       given.push('second')
       useCpu(10)
     })
-    turns.take('slow', () => {
+    turns.take('slow', turns.newAllowance(), () => {
       given.push('third')
       resolve()
     })
   })
-  turns.take('other', () => given.push('other'))
-  turns.take('other', () => given.push('other'))
+  turns.take('other', turns.newAllowance(), () => given.push('other'))
+  turns.take('other', turns.newAllowance(), () => given.push('other'))
   expect(given).toEqual(['other', 'other'])
   await ended
   expect(given).toEqual(['other', 'other', 'second', 'third'])
-  turns.take('slow', () => given.push('again'))
+  turns.take('slow', turns.newAllowance(), () => given.push('again'))
   expect(given.at(-1)).toBe('again')
 })
 
 test('a workspace that takes long at a time waits for more times as long', () => {
   const turns = new TlsTurns()
-  for (const ms of [50, 300]) turns.take(`${ms}`, () => useCpu(ms))
+  for (const ms of [50, 300]) turns.take(`${ms}`, turns.newAllowance(), () => useCpu(ms))
   expect(turns.pauseMs('50')).toBeGreaterThan(50 * 10)
   expect(turns.pauseMs('300')).toBeGreaterThan(300 * 30)
   expect(turns.pauseMs('other')).toBe(0)
+})
+
+test('pieces of one connection that take little each count together, and those of several do not', () => {
+  const turns = new TlsTurns()
+  for (let piece = 0; piece < 6; piece++) turns.take('several', turns.newAllowance(), () => useCpu(1))
+  expect(turns.pauseMs('several')).toBe(0)
+  const allowance = turns.newAllowance()
+  for (let piece = 0; piece < 6; piece++) turns.take('one', allowance, () => useCpu(1))
+  expect(turns.pauseMs('one')).toBeGreaterThan(0)
 })

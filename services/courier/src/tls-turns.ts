@@ -1,9 +1,12 @@
-/** OpenSSL takes 1 to 3 ms of CPU time for the certificates of usual receivers. */
+/** OpenSSL takes 1 to 3 ms of CPU time for a connection to a usual receiver, most of it for the certificates. */
 const usualMs = 5
 /** A workspace waits for so many times as long as OpenSSL took longer than that. */
 const pauseFactor = 20
 /** If it took longer than this, the workspace waits for as many times longer: everybody had to wait for OpenSSL. */
 const longMs = 100
+
+/** What a connection may still take before its workspace waits. */
+export type Allowance = { leftMs: number }
 
 type Pause = { endsAtMs: number; waiting: (() => void)[] }
 
@@ -15,20 +18,25 @@ type Pause = { endsAtMs: number; waiting: (() => void)[] }
 export class TlsTurns {
   readonly #paused = new Map<string, Pause>()
 
+  newAllowance(): Allowance {
+    return { leftMs: usualMs }
+  }
+
   /** How long the receivers of a workspace still wait. */
   pauseMs(workspaceId: string): number {
     const pause = this.#paused.get(workspaceId)
     return pause ? pause.endsAtMs - performance.now() : 0
   }
 
-  /** Calls `give`, which gives bytes to OpenSSL: at once, or when the workspace does not wait any more. */
-  take(workspaceId: string, give: () => void): void {
+  /** Calls `give`, which gives bytes of a connection to OpenSSL: at once, or when the workspace does not wait any more. */
+  take(workspaceId: string, allowance: Allowance, give: () => void): void {
     const pause = this.#paused.get(workspaceId)
-    if (pause) return void pause.waiting.push(give)
+    if (pause) return void pause.waiting.push(() => this.take(workspaceId, allowance, give))
     const before = process.threadCpuUsage()
     give()
     const { user, system } = process.threadCpuUsage(before)
-    const excessMs = (user + system) / 1000 - usualMs
+    const excessMs = (user + system) / 1000 - allowance.leftMs
+    allowance.leftMs = Math.max(0, -excessMs)
     if (excessMs <= 0) return
     const pauseMs = pauseFactor * excessMs * Math.max(1, excessMs / longMs)
     this.#paused.set(workspaceId, { endsAtMs: performance.now() + pauseMs, waiting: [] })
@@ -38,6 +46,6 @@ export class TlsTurns {
   #continue(workspaceId: string): void {
     const { waiting } = this.#paused.get(workspaceId)!
     this.#paused.delete(workspaceId)
-    for (const give of waiting) this.take(workspaceId, give)
+    for (const takeAgain of waiting) takeAgain()
   }
 }
