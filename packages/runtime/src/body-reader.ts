@@ -38,11 +38,6 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-/** Whether a part of the body has not arrived, so that it would have to be read before the next request of the connection. */
-export function hasUnreadBody(request: IncomingMessage): boolean {
-  return !request.complete && hasBody(request)
-}
-
 /**
  * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Call it before any of
  * the body has arrived: Node keeps what nobody reads, piece by piece.

@@ -54,10 +54,12 @@ async function exchange(port: number, text: string): Promise<string> {
 }
 
 const request = (headers = '') => `GET / HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+/** The head of a request whose body has this many bytes. */
+const head = (bytes: number) => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`
 
 test.each([
   ['plain', request()],
-  ['with a body', `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab`],
+  ['with a body', `${head(2)}ab`],
   ['that ask for another protocol', request('Connection: upgrade\r\nUpgrade: other\r\n')],
   ['that wait for 100', request('Expect: 100-continue\r\n')],
 ])(
@@ -110,24 +112,22 @@ test.each<[string, RequestListener]>([
   ['Express', app],
 ])('a response to a request with an unread body closes the connection: %s', async (_, handle) => {
   const { port } = await serve(handle)
-  const answer = await exchange(port, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nab`)
+  const answer = await exchange(port, `${head(1_000_000_000)}ab`)
   expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   expect(answer).toMatch(/\r\nConnection: close\r\n/)
   expect(answer).toContain('served')
 })
 
-const unread = (bytes: number) => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`
-
 test('a client that reads only after it has sent its whole body gets the response to it', async () => {
   const { port } = await serve((_, response) => void response.end('served'))
   const socket = connect(port, '127.0.0.1')
   const bytes = 8 * 2 ** 20
-  await new Promise(resolve => socket.write(unread(bytes) + 'x'.repeat(bytes), resolve))
+  await new Promise(resolve => socket.write(head(bytes) + 'x'.repeat(bytes), resolve))
   expect((await socket.toArray()).join('')).toMatch(/^HTTP\/1\.1 200 OK.*served$/s)
 })
 
 test.each([
-  ['with an unread body', unread(2), 'ab'],
+  ['with an unread body', head(2), 'ab'],
   ['for an upgrade that is ignored', request('Connection: upgrade\r\nUpgrade: other\r\n'), ''],
 ])('no request behind one %s is handled', async (_, first, body) => {
   const targets: (string | undefined)[] = []
@@ -167,7 +167,7 @@ test.each<[string, (socket: Socket) => void]>([
   const { server, port } = await serve((_, response) => void response.end('served'))
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
-  socket.resume().write(unread(2 ** 40))
+  socket.resume().write(head(2 ** 40))
   socket.on('drain', () => send(socket))
   send(socket)
   const [connection] = await accepted

@@ -2,7 +2,7 @@ import { type IncomingMessage, type RequestListener, Server, type ServerOptions,
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { AddressBlock } from './addresses.ts'
-import { hasBody, hasUnreadBody, limitPieces } from './body-reader.ts'
+import { hasBody, limitPieces } from './body-reader.ts'
 import { limitConnections } from './connection-limit.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
 import { detachUpgrade } from './upgrades.ts'
@@ -71,11 +71,12 @@ export class LimitedServer extends Server {
     this.#pipelines.end(socket)
   }
 
+  /** Closes the connection after the response if a part of the body has not arrived when it begins. */
   #closeAfterUnread(request: IncomingMessage, response: ServerResponse): void {
     // Express replaces the prototype of a response, so this is a property of its own.
     response.writeHead = new Proxy(response.writeHead, {
       apply: (writeHead, _, args) => {
-        if (hasUnreadBody(request)) {
+        if (!request.complete) {
           this.#closeAfter(request, response)
           linger(request)
         }
@@ -100,7 +101,7 @@ function linger({ socket }: IncomingMessage): void {
     socket.end()
     const timer = setTimeout(() => socket.destroy(), lingerMs)
     socket.once('close', () => clearTimeout(timer))
-    // Nor is the rest parsed, whose chunks may have a byte each.
+    // The parser gets none of the rest, whose chunks may have a byte each.
     socket.removeAllListeners('data')
     socket.on('data', () => {
       if (socket.bytesRead > endBytes) socket.destroy()

@@ -6,8 +6,8 @@ import type { TlsTurns } from './tls-turns.ts'
 
 /**
  * What a receiver may send until its handshake is complete, most of which is its certificates: usually 3 to 6 KB. OpenSSL accepts 100 KB,
- * and checks the keys and names of all of them before it says that it does not trust them. With 100 KB, that takes 0.6 s of the event
- * loop, during which `TlsTurns` cannot do anything.
+ * and decodes and checks the keys and names of all certificates before it says that it does not trust them. `TlsTurns` cannot interrupt
+ * that.
  */
 const maxHandshakeBytes = 16_384
 
@@ -68,7 +68,10 @@ class LimitedConnection extends Duplex {
   }
 }
 
-/** Ends a connection whose server sends more than `maxHandshakeBytes` until the handshake is complete. */
+/**
+ * Makes connections that end if the receiver sends more than `maxHandshakeBytes` until the handshake is complete. What it sends waits for
+ * the turn of its workspace.
+ */
 export class LimitedTlsAgent extends https.Agent {
   readonly #turns: TlsTurns
   readonly #workspaceId: string

@@ -2,7 +2,7 @@
 const usualMs = 5
 /** A workspace waits for so many times as long as OpenSSL took longer than that. */
 const pauseFactor = 20
-/** If it took longer than this, the workspace waits for as many times longer: everybody had to wait for OpenSSL. */
+/** If it took a multiple of this, the workspace waits for that multiple as well: all deliveries had to wait for OpenSSL. */
 const longMs = 100
 
 /** What a connection may still take before its workspace waits. */
@@ -18,6 +18,7 @@ type Pause = { endsAtMs: number; waiting: (() => void)[] }
 export class TlsTurns {
   readonly #paused = new Map<string, Pause>()
 
+  /** For a new connection. */
   newAllowance(): Allowance {
     return { leftMs: usualMs }
   }

@@ -6,8 +6,7 @@ export type AccessChange = { accessRevision: number; now: Date }
 
 /**
  * Begins a change of a key, a membership or a workspace by taking the next access revision. A lock orders such changes, and revisions are
- * in order of commit, so a gateway that polls misses none. A trigger gives each revision
- * its own epoch (see accessChangesInput).
+ * in order of commit, so a gateway that polls misses none. A trigger gives each revision its own epoch (see accessChangesInput).
  */
 export async function beginAccessChange(em: Em): Promise<AccessChange> {
   await lockAccess(em)
