@@ -4,7 +4,7 @@ import { type CoreClient, createCoreClient, verifyLedger as verify } from '@work
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
 import { type Answer, type Credentials, call } from './setup/client.ts'
-import { query } from './setup/database.ts'
+import { query, queryPersistently } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -47,7 +47,8 @@ async function insert(table: 'api_key' | 'member' | 'webhook' | 'workspace', val
   }
   const names = Object.keys(row)
   const sql = `insert into ${table} (${names}) values (${names.map((_, at) => `$${at + 1}`)})`
-  await query(system.database.serviceUrl, sql, Object.values(row))
+  // Inserts at the same time may wait for one another, for which core ends them.
+  await queryPersistently(system.database.serviceUrl, sql, Object.values(row))
   return row.id as string
 }
 

@@ -128,9 +128,9 @@ export async function holdWrites(
 }
 
 /** A statement of an attacker, who repeats it if core ends the session because it blocks core. */
-export function queryPersistently(url: string, sql: string): Promise<Record<string, unknown>[]> {
+export function queryPersistently(url: string, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
   return until('the statement is not interrupted', () =>
-    query(url, sql).catch((error: Error & { code?: string }) => {
+    query(url, sql, values).catch((error: Error & { code?: string }) => {
       if (['57P01', 'ECONNRESET'].includes(error.code!) || error.message === 'Connection terminated unexpectedly')
         return null
       throw error
