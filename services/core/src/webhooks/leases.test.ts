@@ -532,8 +532,10 @@ describe('one webhook does not hold up the others', () => {
     const lock = 4711
     await owner.query('select pg_advisory_lock($1)', [lock])
     const wait = { name: '', text: `select pg_advisory_xact_lock_shared(${lock})` }
-    const reads = Array.from({ length: 8 }, () =>
-      opened.core.lists.read({ workspace, cost: 'bounded', statement: wait, values: [] }),
+    const reading = Promise.allSettled(
+      Array.from({ length: 8 }, () =>
+        opened.core.lists.read({ workspace, cost: 'bounded', statement: wait, values: [] }),
+      ),
     )
     try {
       const leased = new Set<string>()
@@ -544,7 +546,7 @@ describe('one webhook does not hold up the others', () => {
       expect([...leased].toSorted()).toEqual(subscribers.map(({ webhookId }) => webhookId).toSorted())
     } finally {
       await owner.query('select pg_advisory_unlock($1)', [lock])
-      await Promise.allSettled(reads)
+      await reading
     }
   })
 
