@@ -8,7 +8,9 @@ import { makeTempDir } from './temp.ts'
 /** A self-signed certificate and its key in PEM. `file`: the path of the certificate, for NODE_EXTRA_CA_CERTS. */
 export type Certificate = { cert: string; key: string; file: string }
 
-const keys = { ec: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'], rsa: ['-newkey', 'rsa:2048'] }
+const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+/** `explicitCurve`: the certificate has the parameters of its curve instead of the name. */
+const keys = { ec, explicitCurve: [...ec, '-pkeyopt', 'ec_param_enc:explicit'], rsa: ['-newkey', 'rsa:2048'] }
 
 /** @param name the DNS name that the certificate is for */
 export async function makeCertificate(name: string, kind: keyof typeof keys = 'ec'): Promise<Certificate> {

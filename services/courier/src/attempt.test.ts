@@ -211,6 +211,27 @@ test('a receiver cannot make a courier check many certificates', async () => {
   expect(await to(`https://localhost:${many}/`)).toMatchObject({ result: 'tls', code })
 })
 
+test.each<[string, tls.TlsOptions]>([
+  ['TLS 1.2', { maxVersion: 'TLSv1.2' }],
+  ['TLS_AES_128_GCM_SHA256', { ciphers: 'TLS_AES_128_GCM_SHA256' }],
+  ['TLS_AES_256_GCM_SHA384', { ciphers: 'TLS_AES_256_GCM_SHA384' }],
+  ['TLS_CHACHA20_POLY1305_SHA256', { ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
+  ['a group of which the courier has sent no key', { ecdhCurve: 'secp521r1' }],
+])('a certificate with a curve of its own is refused before OpenSSL gets it: %s', async (_, options) => {
+  const explicitCurve = await makeCertificate('other.example', 'explicitCurve')
+  const serveChain = (...chain: Certificate[]) =>
+    serve(
+      https
+        .createServer({ ...trusted, ...options, cert: chain.map(({ cert }) => cert).join('') }, (_, response) =>
+          response.end(),
+        )
+        .on('tlsClientError', () => {}),
+    )
+  const [usual, hostile] = [await serveChain(trusted, otherName), await serveChain(trusted, explicitCurve)]
+  expect(await to(`https://localhost:${usual}/`)).toMatchObject({ result: 'success' })
+  expect(await to(`https://localhost:${hostile}/`)).toMatchObject({ result: 'tls', code: 'ERR_TLS_EXPLICIT_CURVE' })
+})
+
 test('certificates that take long to check delay only attempts of their workspace', async () => {
   const [slow, usual] = [await serveHttps(await makeSlowChain()), await serveHttps(trusted)]
   // The first handshake of a process also reads the certificates that it trusts.

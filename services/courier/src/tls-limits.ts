@@ -2,6 +2,7 @@ import https from 'node:https'
 import net, { type Socket, type TcpNetConnectOpts } from 'node:net'
 import { Duplex } from 'node:stream'
 import tls, { type ConnectionOptions } from 'node:tls'
+import { HandshakeReader } from './handshake-reader.ts'
 import type { TlsTurns } from './tls-turns.ts'
 
 /**
@@ -19,9 +20,11 @@ class HandshakeTooLarge extends Error {
   }
 }
 
-/** A connection whose bytes are counted, and wait for the turn of their workspace, before OpenSSL gets them. */
+/** A connection whose bytes are counted, read, and wait for the turn of their workspace, before OpenSSL gets them. */
 class LimitedConnection extends Duplex {
   readonly #socket: Socket
+  readonly #handshake = new HandshakeReader()
+  #isComplete = false
   #leftBytes = maxHandshakeBytes
   #isWaiting = false
 
@@ -32,12 +35,12 @@ class LimitedConnection extends Duplex {
     const take = (give: () => void) => turns.take(workspaceId, allowance, give)
     socket.on('data', piece => {
       this.#leftBytes -= piece.length
-      if (this.#leftBytes < 0) return void this.destroy(new HandshakeTooLarge())
+      if (!this.#isComplete && this.#leftBytes < 0) return void this.destroy(new HandshakeTooLarge())
       this.#isWaiting = true
       socket.pause()
       take(() => {
         this.#isWaiting = false
-        if (!this.destroyed && this.push(piece)) socket.resume()
+        if (!this.destroyed && this.#give(piece)) socket.resume()
       })
     })
     // What has arrived before is read before.
@@ -46,8 +49,38 @@ class LimitedConnection extends Duplex {
     socket.on('close', () => take(() => this.destroy()))
   }
 
-  endHandshake(): void {
-    this.#leftBytes = Number.POSITIVE_INFINITY
+  /** @param secure gets the bytes of this connection */
+  readHandshakeOf(secure: tls.TLSSocket): void {
+    const completed = () => {
+      this.#isComplete = true
+    }
+    secure.on('keylog', line => {
+      const [label, , secret] = line.toString().trim().split(' ')
+      if (label === 'SERVER_HANDSHAKE_TRAFFIC_SECRET')
+        this.#handshake.useSecret(secure.getCipher().name, Buffer.from(secret!, 'hex'))
+      // With TLS 1.3, a receiver may send more before it has the last message of the courier.
+      if (label === 'SERVER_TRAFFIC_SECRET_0') completed()
+    })
+    secure.once('secureConnect', completed)
+  }
+
+  /** Gives OpenSSL one record of the handshake at a time: it computes the keys of the next one. @returns whether it takes more */
+  #give(piece: Buffer): boolean {
+    if (this.#isComplete) return this.push(piece)
+    try {
+      this.#handshake.add(piece)
+      while (!this.#isComplete) {
+        const record = this.#handshake.next()
+        if (!record) return true
+        this.push(record)
+        if (this.destroyed) return false
+      }
+    } catch (error) {
+      this.destroy(error as Error)
+      return false
+    }
+    const { rest } = this.#handshake
+    return rest.length === 0 || this.push(rest)
   }
 
   override _read(): void {
@@ -69,8 +102,8 @@ class LimitedConnection extends Duplex {
 }
 
 /**
- * Makes connections that end if the receiver sends more than `maxHandshakeBytes` until the handshake is complete. What it sends waits for
- * the turn of its workspace.
+ * Makes connections that end if the receiver sends more than `maxHandshakeBytes` until the handshake is complete, or a certificate that
+ * `HandshakeReader` refuses. What it sends waits for the turn of its workspace.
  */
 export class LimitedTlsAgent extends https.Agent {
   readonly #turns: TlsTurns
@@ -86,6 +119,7 @@ export class LimitedTlsAgent extends https.Agent {
   override createConnection(options: ConnectionOptions & TcpNetConnectOpts): tls.TLSSocket {
     const connection = new LimitedConnection(net.connect(options), this.#turns, this.#workspaceId)
     const secure = tls.connect({ ...options, socket: connection })
-    return secure.once('secureConnect', () => connection.endHandshake())
+    connection.readHandshakeOf(secure)
+    return secure
   }
 }

@@ -2,7 +2,10 @@
 const usualMs = 5
 /** A workspace waits for so many times as long as OpenSSL took longer than that. */
 const pauseFactor = 20
-/** If it took a multiple of this, the workspace waits for that multiple as well: all deliveries had to wait for OpenSSL. */
+/**
+ * If it took a multiple of this, which nothing known does, the workspace waits for that multiple as well: all deliveries had to wait for
+ * OpenSSL.
+ */
 const longMs = 100
 
 /** What a connection may still take before its workspace waits. */
@@ -12,7 +15,7 @@ type Pause = { endsAtMs: number; waiting: (() => void)[] }
 
 /**
  * When OpenSSL gets what receivers send. It does its work for the bytes at once, on the thread of all attempts. Some certificates of few
- * bytes take it seconds, and thousands of messages that need no answer take 0.1 s. Afterwards, all receivers of that workspace wait, so
+ * bytes, and thousands of messages that need no answer, take it 0.1 s. Afterwards, all receivers of that workspace wait, so
  * that they take about a twentieth of the thread, and less if they take long at a time.
  */
 export class TlsTurns {
