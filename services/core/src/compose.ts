@@ -69,8 +69,8 @@ const accessConnections = 2
 
 /**
  * Limits of calls that keep a connection of the pool of reads. A quarter of the connections is for each of the two kinds that wait for
- * locks and for other calls, an eighth for each of the two that search, and one for reads of many due holds. The rest is for reads that
- * share their statements: one of ten connections.
+ * locks and for other calls, an eighth each for searches of admins and for viewers, and one for reads of many due holds. The rest is for
+ * reads that share their statements: one of ten connections.
  */
 function openLimits(connections: number) {
   const quarter = Math.max(1, Math.floor(connections / 4))
@@ -111,7 +111,7 @@ function openLimits(connections: number) {
       waiting: 256,
       waitMs: 1_500,
     }),
-    /** Searches of operators take up to two seconds. */
+    /** Searches of admins, whose statements take up to two seconds. */
     searches: new WorkspaceConcurrencyLimit({
       slots: eighth,
       reservedSlots: 0,
@@ -130,7 +130,7 @@ function openLimits(connections: number) {
       waiting: 32,
       waitMs: 50,
     }),
-    /** Calls of viewers, however many of them a viewer makes at a time. */
+    /** Calls of viewers, also their searches, however many of them a viewer makes at a time. */
     viewerCalls: new WorkspaceConcurrencyLimit({
       slots: eighth,
       reservedSlots: 0,

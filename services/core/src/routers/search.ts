@@ -20,8 +20,8 @@ export const search = router({
     .meta({ hasOwnLimit: true })
     .input(findInput)
     .output(findResult)
-    .query(async ({ ctx: { places, actor }, input }) =>
-      mergeFound(await Promise.all(places.all.map(place => findByText(place, actor, input.text)))),
+    .query(async ({ ctx, input }) =>
+      mergeFound(await Promise.all(ctx.places.all.map(place => findByText(place, ctx, input.text)))),
     ),
 })
 
@@ -32,8 +32,8 @@ export const fundings = router({
     .input(listFundingsInput)
     .output(foundTransfers)
     .query(async ({ ctx, input }) => {
-      const search = { actor: ctx.actor, blamed: 'from', read: (em: Em) => listFundings(em, input) }
-      const pages = (await placesOfTransfers(ctx, input)).map(place => searchIn(place, search))
+      const search = { blamed: 'from', read: (em: Em) => listFundings(em, input) }
+      const pages = (await placesOfTransfers(ctx, input)).map(place => searchIn(place, ctx, search))
       return mergeTransfers(await Promise.all(pages), input.limit)
     }),
 
@@ -43,6 +43,6 @@ export const fundings = router({
     .output(transferRecord)
     .query(async ({ ctx, input }) => {
       const place = await placeOfTransfer(ctx, input)
-      return haltIfModified(place, () => getFunding(place, ctx.actor, input))
+      return haltIfModified(place, () => getFunding(place, ctx, input))
     }),
 })

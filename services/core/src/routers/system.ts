@@ -28,15 +28,13 @@ import { inTransaction } from '../trpc/transactions.ts'
 export const system = router({
   status: operatorReadProcedure
     .output(systemStatus)
-    .query(async ({ ctx: { places, actor } }) =>
-      mergeStatuses(await Promise.all(places.all.map(place => readStatus(place, actor)))),
-    ),
+    .query(async ({ ctx }) => mergeStatuses(await Promise.all(ctx.places.all.map(place => readStatus(place, ctx))))),
 
   activity: operatorReadProcedure
     .input(activityInput)
     .output(systemActivity)
-    .query(async ({ ctx: { places, actor }, input }) =>
-      mergeActivities(await Promise.all(places.all.map(place => readActivity(place, actor, input)))),
+    .query(async ({ ctx, input }) =>
+      mergeActivities(await Promise.all(ctx.places.all.map(place => readActivity(place, ctx, input)))),
     ),
 
   recordBackup: adminProcedure
@@ -70,9 +68,9 @@ export const refusals = router({
   list: operatorReadProcedure
     .input(listRefusalsInput)
     .output(refusalPage)
-    .query(async ({ ctx: { places, actor }, input }) => {
-      const { items, next } = await mergeNumbered([places.home], input, (place, before) =>
-        searchIn(place, { actor, blamed: 'code', read: em => listRefusals(em, before, input) }),
+    .query(async ({ ctx, input }) => {
+      const { items, next } = await mergeNumbered([ctx.places.home], input, (place, before) =>
+        searchIn(place, ctx, { blamed: 'code', read: em => listRefusals(em, before, input) }),
       )
       return { refusals: items, next }
     }),

@@ -86,8 +86,8 @@ export const transfers = router({
     .input(searchTransfersInput)
     .output(foundTransfers)
     .query(async ({ ctx, input }) => {
-      const search = { actor: ctx.actor, blamed: 'from', read: (em: Em) => searchTransfers(em, input) }
-      const pages = (await placesOfTransfers(ctx, input)).map(place => searchIn(place, search))
+      const search = { blamed: 'from', read: (em: Em) => searchTransfers(em, input) }
+      const pages = (await placesOfTransfers(ctx, input)).map(place => searchIn(place, ctx, search))
       return mergeTransfers(await Promise.all(pages), input.limit)
     }),
 
@@ -95,5 +95,5 @@ export const transfers = router({
     .meta({ hasOwnLimit: true })
     .input(transferNameInput)
     .output(tracedTransfer)
-    .query(async ({ ctx, input }) => traceTransfer(await placeOfTransfer(ctx, input), ctx.actor, input)),
+    .query(async ({ ctx, input }) => traceTransfer(await placeOfTransfer(ctx, input), ctx, input)),
 })

@@ -145,8 +145,8 @@ export const wallets = router({
     .input(searchWalletsInput)
     .output(foundWallets)
     .query(async ({ ctx, input }) => {
-      const search = { actor: ctx.actor, blamed: 'workspaceId', read: (em: Em) => searchWallets(em, input) }
-      const pages = placesOf(ctx, input.workspaceId).map(place => searchIn(place, search))
+      const search = { blamed: 'workspaceId', read: (em: Em) => searchWallets(em, input) }
+      const pages = placesOf(ctx, input.workspaceId).map(place => searchIn(place, ctx, search))
       return mergeWallets(await Promise.all(pages), input.limit)
     }),
 })

@@ -23,16 +23,16 @@ export const workspaces = router({
   list: operatorReadProcedure
     .input(listWorkspacesInput)
     .output(workspacePage)
-    .query(async ({ ctx: { places, actor }, input }) => {
-      const search = { actor, blamed: 'namePrefix', read: (em: Em) => listWorkspaces(em, input) }
-      return mergeWorkspaces(await Promise.all(places.all.map(place => searchIn(place, search))), input.limit)
+    .query(async ({ ctx, input }) => {
+      const search = { blamed: 'namePrefix', read: (em: Em) => listWorkspaces(em, input) }
+      return mergeWorkspaces(await Promise.all(ctx.places.all.map(place => searchIn(place, ctx, search))), input.limit)
     }),
 
   get: operatorReadProcedure
     .input(z.object({ workspaceId: z.string() }))
     .output(workspaceDetails)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'workspaceId', read: em => getWorkspace(em, input.workspaceId) }),
+    .query(({ ctx, input }) =>
+      searchIn(ctx.core, ctx, { blamed: 'workspaceId', read: em => getWorkspace(em, input.workspaceId) }),
     ),
 
   create: adminProcedure
@@ -61,9 +61,7 @@ export const members = router({
   list: operatorReadProcedure
     .input(listMembersInput)
     .output(memberPage)
-    .query(({ ctx: { core, actor }, input }) =>
-      searchIn(core, { actor, blamed: 'workspaceId', read: em => listMembers(em, input) }),
-    ),
+    .query(({ ctx, input }) => searchIn(ctx.core, ctx, { blamed: 'workspaceId', read: em => listMembers(em, input) })),
 
   add: adminProcedure
     .input(memberInput)

@@ -26,20 +26,20 @@ import { Wallet } from '../wallets/entities.ts'
 import { transfersOfFlow } from '../wallets/queries.ts'
 import { Webhook } from '../webhooks/entities.ts'
 import { Member, Workspace } from '../workspaces/entities.ts'
-import { type SearchParts, searchIn } from './bounded-search.ts'
+import { type Searcher, type SearchParts, searchInSlot, takeSlot } from './bounded-search.ts'
 
 /** One comparison with the text: what is searched, by which of its columns, and how. */
 type Lookup = { kind: FoundKind; by: string; read: (em: Em, text: string) => Promise<FoundObject[]> }
 
 /**
  * Everything that a text names: an ID of any kind is looked up as such, any other text is compared with names that are chosen by
- * clients and operators, and with the UUIDs of IDs. Each comparison runs alone: if one takes too long, the others still count.
+ * clients and operators, and with the UUIDs of IDs. Each comparison runs alone: if one takes too long, the others still count. All of
+ * them have one slot, so that they wait only once.
  *
  * @throws DomainError S002 if too many searches wait
  */
-export async function findByText(core: SearchParts, actor: string, text: string): Promise<FindResult> {
-  const results = []
-  for (const lookup of lookupsFor(text)) results.push({ lookup, found: await lookUp(core, actor, lookup, text) })
+export async function findByText(core: SearchParts, by: Searcher, text: string): Promise<FindResult> {
+  const results = await takeSlot(core, by, () => runLookups(core, text))
   return {
     found: results.flatMap(({ found }) => found?.slice(0, foundLimit) ?? []),
     searched: results.map(({ lookup: { kind, by }, found }) => ({
@@ -61,10 +61,16 @@ export function mergeFound(results: readonly FindResult[]): FindResult {
   return { found: merged.flatMap(({ found }) => found), searched: merged.map(({ searched }) => searched) }
 }
 
+async function runLookups(core: SearchParts, text: string) {
+  const results = []
+  for (const lookup of lookupsFor(text)) results.push({ lookup, found: await lookUp(core, lookup, text) })
+  return results
+}
+
 /** Null if it took too long. */
-async function lookUp(core: SearchParts, actor: string, { read }: Lookup, text: string): Promise<FoundObject[] | null> {
+async function lookUp(core: SearchParts, { read }: Lookup, text: string): Promise<FoundObject[] | null> {
   try {
-    return await searchIn(core, { actor, blamed: 'text', read: em => read(em, text) })
+    return await searchInSlot(core, { blamed: 'text', read: em => read(em, text) })
   } catch (error) {
     if (isDomainError(error) && error.code === 'S012') return null
     throw error

@@ -18,7 +18,7 @@ import { ModifiedRow } from '../ledger/store/require-signed.ts'
 import { receiptOf } from '../receipts/operations.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
-import { type SearchParts, searchIn } from './bounded-search.ts'
+import { type Searcher, type SearchParts, searchIn } from './bounded-search.ts'
 import { checkedRecordOf, findNamed, keyOf } from './transfers.ts'
 
 type Parts = SearchParts & Parameters<typeof receiptOf>[0] & Parameters<typeof findHold>[0]
@@ -28,8 +28,8 @@ type Parts = SearchParts & Parameters<typeof receiptOf>[0] & Parameters<typeof f
  *
  * @throws DomainError T001; S012 for a bizId without a workspace
  */
-export async function traceTransfer(core: Parts, actor: string, name: TransferName): Promise<TracedTransfer> {
-  const { wallets, ...named } = await searchIn(core, { actor, blamed: 'name', read: em => findRelated(em, name) })
+export async function traceTransfer(core: Parts, by: Searcher, name: TransferName): Promise<TracedTransfer> {
+  const { wallets, ...named } = await searchIn(core, by, { blamed: 'name', read: em => findRelated(em, name) })
   // The rows that are shown are those that are checked: they are read again, and everything else about them with their MACs.
   const rows = await readRows(core, new Set([named.transfer, ...named.others]))
   const stored = rows.get(named.transfer.id)

@@ -23,7 +23,7 @@ import { type CheckedReads, requireChained } from '../ledger/store/require-signe
 import { mergePages } from '../places/merge.ts'
 import { Transfer } from '../transfers/entities.ts'
 import { Wallet } from '../wallets/entities.ts'
-import { type SearchParts, searchIn } from './bounded-search.ts'
+import { type Searcher, type SearchParts, searchIn } from './bounded-search.ts'
 import { beginsWith, between } from './conditions.ts'
 import { type Cursor, cursorText, parseCursor } from './cursors.ts'
 
@@ -80,10 +80,10 @@ export function listFundings(em: Em, listing: FundingListing): Promise<FoundTran
  */
 export async function getFunding(
   core: SearchParts & CheckedReads,
-  actor: string,
+  by: Searcher,
   name: TransferName,
 ): Promise<TransferRecord> {
-  const found = await searchIn(core, { actor, blamed: 'name', read: em => findNamed(em, name) })
+  const found = await searchIn(core, by, { blamed: 'name', read: em => findNamed(em, name) })
   if (!found || found.type === 'TRANSFER') throw new DomainError('T001')
   const [stored] = await findTransfers(core.reads, [keyOf(found)])
   if (!stored) throw new DomainError('T001')

@@ -3,7 +3,7 @@ import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { plainArray } from '../database/statement.ts'
 import { findHidden } from '../places/claims.ts'
-import { type SearchParts, searchIn } from '../search/bounded-search.ts'
+import { type Searcher, type SearchParts, searchIn } from '../search/bounded-search.ts'
 
 const hourMs = 3_600_000
 
@@ -13,13 +13,13 @@ const hourMs = 3_600_000
  *
  * @throws DomainError S012 TOO_EXPENSIVE, with too many transfers to count them in time; S002 if too many searches wait
  */
-export function readActivity(core: SearchParts, actor: string, { hours }: ActivityInput): Promise<SystemActivity> {
+export function readActivity(core: SearchParts, by: Searcher, { hours }: ActivityInput): Promise<SystemActivity> {
   const read = async (em: Em) => {
     const now = await databaseTime(em)
     const from = new Date((Math.floor(now.getTime() / hourMs) - hours + 1) * hourMs)
     return { from, now, totals: await countByHour(em, from, await findHidden(core.reads, core)) }
   }
-  return searchIn(core, { actor, blamed: 'hours', read })
+  return searchIn(core, by, { blamed: 'hours', read })
 }
 
 /** The condition on the time stands alone: with one on the type, PostgreSQL would read an index of all transfers of that type. */

@@ -17,7 +17,7 @@ import { findLastBackup, findLastCheckpoint, findLastVerification } from '../int
 import { findHaltedLedgers } from '../ledger/store/halt.ts'
 import { Operator } from '../operators/entities.ts'
 import { takeInTurns } from '../places/merge.ts'
-import { type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
+import { type Searcher, type SearchParts, searchIn, tooExpensive } from '../search/bounded-search.ts'
 
 type Parts = SearchParts & Parameters<typeof findLastVerification>[0]
 
@@ -27,9 +27,9 @@ const dayMs = 86_400_000
 const blamed = 'status'
 
 /** What operators look at first. Whatever the role of the service has written, it is answered. */
-export async function readStatus(core: Parts, actor: string): Promise<SystemStatus> {
-  const credentials = await readCredentials(core, actor)
-  const stored = await searchIn(core, { actor, blamed, read: readStored })
+export async function readStatus(core: Parts, by: Searcher): Promise<SystemStatus> {
+  const credentials = await readCredentials(core, by)
+  const stored = await searchIn(core, by, { blamed, read: readStored })
   const halted = await findHaltedLedgers(core.reads, statusListLimit)
   const { versions, ...rest } = stored
   return {
@@ -99,9 +99,9 @@ async function readStored(em: Em) {
 }
 
 /** Null if there are so many forged rows that the search takes too long. */
-async function readCredentials(core: Parts, actor: string): Promise<SystemStatus['credentials']> {
+async function readCredentials(core: Parts, by: Searcher): Promise<SystemStatus['credentials']> {
   try {
-    return await searchIn(core, { actor, blamed, read: findCredentials })
+    return await searchIn(core, by, { blamed, read: findCredentials })
   } catch (error) {
     if (error instanceof DomainError && error.code === 'S012') return null
     throw error

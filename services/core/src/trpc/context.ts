@@ -52,11 +52,11 @@ export type Core = {
   courierCalls: WorkspaceConcurrencyLimit
   /** Limits the calls of gateways on connections of `accessReads`, by the name of their token. */
   accessCalls: WorkspaceConcurrencyLimit
-  /** Limits the searches of operators on connections of `reads`, by actor. */
+  /** Limits the searches of admins on connections of `reads`, by actor. */
   searches: WorkspaceConcurrencyLimit
   /** Limits the reads of wallets with many due holds on connections of `reads`, by workspace. */
   dueHoldReads: WorkspaceConcurrencyLimit
-  /** Limits the calls of viewers on connections of `reads`, by their names. */
+  /** Limits the calls of viewers on connections of `reads`, also their searches, by their names. */
   viewerCalls: WorkspaceConcurrencyLimit
   /** Reads the latest generations of nonces, for all gateways that ask at the same time. */
   latestNonceGenerations(): Promise<LatestNonceGenerations>
