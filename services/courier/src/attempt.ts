@@ -1,6 +1,5 @@
 import { constants } from 'node:crypto'
 import http from 'node:http'
-import https from 'node:https'
 import type { LookupFunction, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { DEFAULT_CIPHERS } from 'node:tls'
@@ -90,15 +89,15 @@ export async function attempt(
   })
   const target = URL.parse(url)
   if (!target) return failed('refused', 'NOT_A_URL')
+  const isHttps = target.protocol === 'https:'
+  // It would wait until its deadline.
+  if (isHttps && tlsTurns.pauseMs(workspaceId) > options.timeoutMs) return failed('tls', 'ERR_TLS_TOO_SLOW')
   try {
     const addresses = await addressesOf(target, options.resolve, deadline)
     if (addresses.length > maxAddresses) return failed('refused', 'TOO_MANY_ADDRESSES')
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
     const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }
-    const isHttps = target.protocol === 'https:'
-    // It would wait until its deadline.
-    if (isHttps && tlsTurns.pauseMs(workspaceId) > options.timeoutMs) return failed('tls', 'ERR_TLS_TOO_SLOW')
     const agent = isHttps ? new LimitedTlsAgent(httpsOptions, tlsTurns, workspaceId) : httpAgent
     const answer = await send(
       target,
@@ -156,7 +155,6 @@ function send(
 ): Promise<http.IncomingMessage> {
   const lookup: LookupFunction = (_hostname, { all }, callback) =>
     all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)
-  const transport = url.protocol === 'https:' ? https : http
   return new Promise((resolve, reject) => {
     const options = {
       method: 'POST',
@@ -176,7 +174,7 @@ function send(
       // Also if NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
       rejectUnauthorized: true,
     }
-    const request = transport.request(url, options)
+    const request = http.request(url, options)
     let informational = 0
     request.on('information', () => {
       if (++informational > maxInformational) request.destroy(new Error('too many informational answers'))
