@@ -7,6 +7,7 @@ import type { Delivery, FieldReason, LeasedWebhook } from '@workspace-wallet/con
 import { type AddressBlock, literalAddress, webhookAddressFault } from '@workspace-wallet/runtime'
 import type { Resolve } from './resolve.ts'
 import { retryAfterSeconds } from './retry-after.ts'
+import { TlsError } from './tls-error.ts'
 import { LimitedTlsAgent } from './tls-limits.ts'
 import { TlsTurns } from './tls-turns.ts'
 
@@ -207,20 +208,11 @@ function endTlsFlood(request: http.ClientRequest, socket: Socket): void {
   let tickets = 0
   // Node emits it again for each HelloRequest of TLS 1.2, although OpenSSL begins no other handshake.
   socket.on('secureConnect', () => {
-    if (++handshakes > 1) request.destroy(new TlsFloodError('ERR_TLS_RENEGOTIATION'))
+    if (++handshakes > 1) request.destroy(new TlsError('ERR_TLS_RENEGOTIATION'))
   })
   socket.on('session', () => {
-    if (++tickets > maxSessionTickets) request.destroy(new TlsFloodError('ERR_TLS_TOO_MANY_TICKETS'))
+    if (++tickets > maxSessionTickets) request.destroy(new TlsError('ERR_TLS_TOO_MANY_TICKETS'))
   })
-}
-
-class TlsFloodError extends Error {
-  readonly code: string
-
-  constructor(code: 'ERR_TLS_RENEGOTIATION' | 'ERR_TLS_TOO_MANY_TICKETS') {
-    super('the receiver sends too many messages of TLS')
-    this.code = code
-  }
 }
 
 function outcomeOf({ statusCode = 0, headers }: http.IncomingMessage): AttemptOutcome {

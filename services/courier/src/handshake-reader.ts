@@ -1,7 +1,8 @@
 import { createDecipheriv, createHmac } from 'node:crypto'
+import { TlsError } from './tls-error.ts'
 
 /** RFC 8446, appendix B.4. The IV has 12 bytes with all of them. */
-const cipherSuites: Record<string, { cipher: string; keyBytes: number; hash: string }> = {
+const cipherSuites: Partial<Record<string, { cipher: string; keyBytes: number; hash: string }>> = {
   TLS_AES_128_GCM_SHA256: { cipher: 'aes-128-gcm', keyBytes: 16, hash: 'sha256' },
   TLS_AES_256_GCM_SHA384: { cipher: 'aes-256-gcm', keyBytes: 32, hash: 'sha384' },
   TLS_CHACHA20_POLY1305_SHA256: { cipher: 'chacha20-poly1305', keyBytes: 32, hash: 'sha256' },
@@ -15,16 +16,6 @@ const handshakeType = 22
 const applicationDataType = 23
 /** How the OIDs of the kinds of fields begin (1.2.840.10045.1, RFC 3279, section 2.3.5). Only a curve with parameters of its own has one. */
 const fieldOfCurve = Buffer.from('2a8648ce3d01', 'hex')
-
-/** Why the handshake of a receiver is not given to OpenSSL. */
-export class HandshakeError extends Error {
-  readonly code: 'ERR_TLS_EXPLICIT_CURVE' | 'ERR_TLS_UNREADABLE_HANDSHAKE'
-
-  constructor(code: HandshakeError['code'], message: string) {
-    super(message)
-    this.code = code
-  }
-}
 
 /**
  * Reads what a receiver sends until its handshake is complete, before OpenSSL does. A certificate may describe the curve of its key instead
@@ -49,7 +40,10 @@ export class HandshakeReader {
    * @param secret SERVER_HANDSHAKE_TRAFFIC_SECRET
    */
   useSecret(cipherSuite: string, secret: Buffer): void {
-    const { cipher, keyBytes, hash } = cipherSuites[cipherSuite]!
+    const suite = cipherSuites[cipherSuite]
+    // A courier offers no others, unless the options of Node say so. What follows cannot be read then.
+    if (!suite) return
+    const { cipher, keyBytes, hash } = suite
     this.#key = { cipher, key: expandLabel(hash, secret, 'key', keyBytes), iv: expandLabel(hash, secret, 'iv', 12) }
     this.#records = 0n
   }
@@ -58,19 +52,18 @@ export class HandshakeReader {
     this.#received = Buffer.concat([this.#received, piece])
   }
 
-  /** Takes the next complete record, once it is read; undefined if there is none. @throws HandshakeError */
+  /** Takes the next complete record, once it is read; undefined if there is none. @throws TlsError */
   next(): Buffer | undefined {
     if (this.#received.length < headerBytes) return undefined
     const contentBytes = this.#received.readUInt16BE(3)
     // Of version 3.x, as SSL 3.0 and all of TLS.
-    if (this.#received[1] !== 3 || contentBytes > maxContentBytes) throw unreadable()
+    if (this.#received[1] !== 3 || contentBytes > maxContentBytes) throw new TlsError('ERR_TLS_UNREADABLE_HANDSHAKE')
     const bytes = headerBytes + contentBytes
     if (this.#received.length < bytes) return undefined
     const record = this.#received.subarray(0, bytes)
     this.#received = this.#received.subarray(bytes)
     const messages = Buffer.concat([this.#tail, this.#messagesIn(record)])
-    if (messages.includes(fieldOfCurve))
-      throw new HandshakeError('ERR_TLS_EXPLICIT_CURVE', 'a certificate of the receiver names no curve for its key')
+    if (messages.includes(fieldOfCurve)) throw new TlsError('ERR_TLS_EXPLICIT_CURVE')
     this.#tail = messages.subarray(Math.max(0, messages.length - fieldOfCurve.length + 1))
     return record
   }
@@ -88,7 +81,7 @@ export class HandshakeReader {
 
   /** Does not authenticate: OpenSSL does, and gets the same bytes. */
   #decrypt(content: Buffer): Buffer {
-    if (!this.#key || content.length < tagBytes) throw unreadable()
+    if (!this.#key || content.length < tagBytes) throw new TlsError('ERR_TLS_UNREADABLE_HANDSHAKE')
     const { cipher, key, iv } = this.#key
     const number = Buffer.alloc(iv.length)
     number.writeBigUInt64BE(this.#records++, iv.length - 8)
@@ -96,10 +89,6 @@ export class HandshakeReader {
     const decipher = createDecipheriv(cipher as 'aes-128-gcm', key, nonce, { authTagLength: tagBytes })
     return decipher.update(content.subarray(0, -tagBytes))
   }
-}
-
-function unreadable(): HandshakeError {
-  return new HandshakeError('ERR_TLS_UNREADABLE_HANDSHAKE', 'the receiver sends no handshake of TLS')
 }
 
 /** HKDF-Expand-Label without a context (RFC 8446, section 7.1), of at most as many bytes as a hash has. */

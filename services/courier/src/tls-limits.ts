@@ -3,6 +3,7 @@ import net, { type Socket, type TcpNetConnectOpts } from 'node:net'
 import { Duplex } from 'node:stream'
 import tls, { type ConnectionOptions } from 'node:tls'
 import { HandshakeReader } from './handshake-reader.ts'
+import { TlsError } from './tls-error.ts'
 import type { TlsTurns } from './tls-turns.ts'
 
 /**
@@ -11,14 +12,6 @@ import type { TlsTurns } from './tls-turns.ts'
  * that.
  */
 const maxHandshakeBytes = 16_384
-
-class HandshakeTooLarge extends Error {
-  readonly code = 'ERR_TLS_HANDSHAKE_TOO_LARGE'
-
-  constructor() {
-    super('the handshake of the receiver is too large')
-  }
-}
 
 /** A connection whose bytes are counted, read, and wait for the turn of their workspace, before OpenSSL gets them. */
 class LimitedConnection extends Duplex {
@@ -35,7 +28,8 @@ class LimitedConnection extends Duplex {
     const take = (give: () => void) => turns.take(workspaceId, allowance, give)
     socket.on('data', piece => {
       this.#leftBytes -= piece.length
-      if (!this.#isComplete && this.#leftBytes < 0) return void this.destroy(new HandshakeTooLarge())
+      if (!this.#isComplete && this.#leftBytes < 0)
+        return void this.destroy(new TlsError('ERR_TLS_HANDSHAKE_TOO_LARGE'))
       this.#isWaiting = true
       socket.pause()
       take(() => {
