@@ -3,7 +3,7 @@
  * resolve, that programs read the variables, and that nothing is exposed. replicas.test.ts runs them.
  */
 import { execFile } from 'node:child_process'
-import { glob, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { glob, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { BlockList } from 'node:net'
 import { join } from 'node:path'
@@ -384,6 +384,23 @@ test('no image depends on the umask of the checkout, and no container mounts its
       expect(mode, `${name}: COPY ${text}`).toBe(from ? undefined : '755')
     }
   for (const [name, each] of services) expect(each, name).not.toHaveProperty('configs')
+})
+
+test('Redis writes no snapshots, and starts without what was left when it was killed while it wrote a file', async () => {
+  const { entrypoint, command } = service('redis')
+  expect(command!.slice(command!.indexOf('--save')).slice(0, 2)).toEqual(['--save', ''])
+  const data = await makeTempDir('redis-data')
+  for (const name of ['temp-rewriteaof-7.aof', 'temp-rewriteaof-bg-7.aof', 'temp-7.rdb', 'appendonly.aof.1.incr.aof'])
+    await writeFile(join(data, name), '')
+  const [shell, ...args] = entrypoint!.map(each =>
+    each.replaceAll('/data', data).replaceAll('$$', '$').replace('docker-entrypoint.sh', 'env'),
+  )
+  // Also without any such files.
+  for (let starts = 0; starts < 2; starts++) {
+    const { stdout } = await promisify(execFile)(shell!, [...args, 'printf', '[%s]', ...command!])
+    expect(stdout).toBe(command!.map(each => `[${each}]`).join(''))
+    expect(await readdir(data)).toEqual(['appendonly.aof.1.incr.aof'])
+  }
 })
 
 test('every file that the Dockerfile copies exists and is not ignored; all package.json files are copied before npm ci', async () => {
