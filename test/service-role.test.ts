@@ -575,12 +575,16 @@ describe('access', () => {
       ['delete from access_change', 'permission denied'],
     ] as const)
       await expect(asService(sql), sql).rejects.toThrow(refusal)
-    // A table of the attacker's own, under a name that a trigger reads.
-    await expect(
-      asService(`
-        create temporary table access_revision as select 9000000000000000000 as revision;
-        update api_key set access_revision = 9000000000000000000 where ${isKey}`),
-    ).rejects.toThrow('does not exist yet')
+    // A table of the attacker's own, under a name that a trigger reads. Even if the owner of the database allows such tables.
+    const ownTable = `
+      create temporary table access_revision as select 9000000000000000000 as revision;
+      update api_key set access_revision = 9000000000000000000 where ${isKey}`
+    await expect(asService(ownTable)).rejects.toThrow('permission denied to create temporary tables')
+    const { ownerUrl } = system.database
+    const database = new URL(ownerUrl).pathname.slice(1)
+    await execute(ownerUrl, `grant temporary on database ${database} to wallet_service`)
+    await expect(asService(ownTable)).rejects.toThrow('does not exist yet')
+    await execute(ownerUrl, `revoke temporary on database ${database} from wallet_service`)
     expect(await codeAt(system.baseUrl, books)).toBe('2000')
     await system.admin.apiKeys.disable.mutate(books.key)
     await untilCode('GA2021', books)

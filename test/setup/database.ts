@@ -39,7 +39,11 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
   const server = inject('databaseServer')
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const adminUrl = urlOf(server.ownerUrl, 'postgres')
-  await execute(adminUrl, `create database ${name} template ${template}`)
+  const admin = await connect(adminUrl)
+  await admin.query(`create database ${name} template ${template}`)
+  // Copies have the rights in the database, but not those to the database, as the migration sets them.
+  if (template === templateDatabase) await admin.query(`revoke temporary on database ${name} from public`)
+  await admin.end()
   return {
     ownerUrl: urlOf(server.ownerUrl, name),
     serviceUrl: urlOf(server.serviceUrl, name),

@@ -229,6 +229,35 @@ test('a migration sets the password of the role, which the role may have changed
   await execute(adminUrl, `drop database ${name} with (force)`)
 })
 
+test('a migration says that it could not revoke a right, because its role does not own the database', async () => {
+  const server = inject('databaseServer')
+  const name = `owned_${randomUUID().replaceAll('-', '')}`
+  const owner = `${name}_owner`
+  const adminUrl = urlOf(server.ownerUrl, 'postgres')
+  await execute(adminUrl, `create database ${name}`)
+  const superuserUrl = urlOf(server.ownerUrl, name)
+  await execute(
+    superuserUrl,
+    `create role ${owner} login createrole password 'secret'; grant pg_read_all_stats to ${owner}; alter schema public owner to ${owner}`,
+  )
+  const ownerUrl = Object.assign(new URL(superuserUrl), { username: owner, password: 'secret' }).href
+  const serviceUrl = Object.assign(new URL(urlOf(server.serviceUrl, name)), { username: name }).href
+  const reports: string[] = []
+  const run = () => migrate(ownerUrl, serviceUrl, undefined, sentence => reports.push(sentence))
+  await run()
+  const fix = `revoke temporary on database "${name}" from public, "${name}"`
+  expect(reports).toEqual([
+    `The role "${name}" may still create temporary tables: run as the owner of the database: ${fix}`,
+  ])
+  await execute(serviceUrl, 'create temporary table mine ()')
+  await execute(superuserUrl, fix)
+  await run()
+  expect(reports).toHaveLength(1)
+  await expect(execute(serviceUrl, 'create temporary table mine ()')).rejects.toThrow('permission denied')
+  await execute(adminUrl, `drop database ${name} with (force)`)
+  await execute(adminUrl, `drop role ${name}; drop role ${owner}`)
+})
+
 test('settings of the role cannot make PostgreSQL confirm a commit before it is durable', async () => {
   const { serviceUrl } = system.database
   const database = pg.escapeIdentifier(new URL(serviceUrl).pathname.slice(1))

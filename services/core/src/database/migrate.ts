@@ -37,7 +37,7 @@ const noTimeouts = {
  *
  * @param ownerUrl a role that owns the schema and may create roles
  * @param serviceUrl the role of core, which must differ. It is created if absent, and gets the password of this URL
- * @param report receives a sentence about each session that the migration waits for
+ * @param report receives a sentence about each session that the migration waits for, and about a right that it could not revoke
  * @returns the names of the applied migrations
  * @throws Error if both URLs have the same role or different schemas, or a currency has other decimals in the database
  */
@@ -63,7 +63,7 @@ export async function migrate(
   try {
     for (let attempt = 1; ; attempt++)
       try {
-        return await migrateOnce(orm, service, schema)
+        return await migrateOnce(orm, service, schema, report)
       } catch (error) {
         if (attempt >= maxAttempts || !isLockTimeout(error)) throw error
         await setTimeout(pauseMs)
@@ -98,7 +98,12 @@ function findBlocking(orm: Orm): Promise<BlockingSession[]> {
   )
 }
 
-function migrateOnce(orm: Orm, service: ServiceRole, schema: string): Promise<string[]> {
+function migrateOnce(
+  orm: Orm,
+  service: ServiceRole,
+  schema: string,
+  report: (sentence: string) => void,
+): Promise<string[]> {
   return orm.em.fork().transactional(async em => {
     await em.execute(`select pg_advisory_xact_lock(${migrationLock})`)
     await em.execute(`set local lock_timeout = '${lockTimeout}'`)
@@ -107,10 +112,24 @@ function migrateOnce(orm: Orm, service: ServiceRole, schema: string): Promise<st
     await createRole(em, service)
     await em.execute(settingsFunction(schema))
     const [{ database }] = await em.execute<[{ database: string }]>('select current_database() as database')
-    for (const sql of grants(pg.escapeIdentifier(service.name), pg.escapeIdentifier(database), schema))
-      await em.execute(sql)
+    const names = [service.name, database].map(name => pg.escapeIdentifier(name)) as [string, string]
+    for (const sql of grants(...names, schema)) await em.execute(sql)
+    await reportTemporary(em, names, report)
     return applied.map(migration => migration.name)
   })
+}
+
+/** Only the owner of the database can revoke the right to create temporary tables. To others, PostgreSQL gives a mere warning. */
+async function reportTemporary(em: Em, [role, database]: [string, string], report: (sentence: string) => void) {
+  const [{ isGranted }] = await em.execute<[{ isGranted: boolean }]>(
+    `select has_database_privilege(?::regrole::oid, current_database(), 'TEMPORARY') as "isGranted"`,
+    [role],
+  )
+  if (isGranted)
+    report(
+      `The role ${role} may still create temporary tables: run as the owner of the database: ` +
+        `revoke temporary on database ${database} from public, ${role}`,
+    )
 }
 
 type ServiceRole = { name: string; password: string }
