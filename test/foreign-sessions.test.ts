@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { uuidFromId } from '@workspace-wallet/contract'
 import { verifyLedger as verify } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { call } from './setup/client.ts'
+import { type Postgres, startPostgres } from '../cli/processes/postgres.ts'
+import { migrate } from '../services/core/src/database/migrate.ts'
+import { call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { readMetric } from './setup/metrics.ts'
+import { transferOrder } from './setup/order.ts'
+import { createPages, pinBuffers } from './setup/pins.ts'
 import { type System, startSystem } from './setup/system.ts'
+import { makeTempDir } from './setup/temp.ts'
 import { until } from './setup/until.ts'
 import { createTenant, createWallet } from './setup/workspaces.ts'
 
@@ -258,5 +264,54 @@ describe('a session that ends the sessions with which cores look for foreign one
     for (const check of ['foreign sessions', 'history'])
       await until(`the log says that it is over: ${check}`, () => isLogged(succeeds, check))
     await until('the metrics say that it is over', async () => (await age()) < 2)
+  })
+})
+
+describe('cursors that keep a page in every buffer of PostgreSQL', () => {
+  let postgres: Postgres
+  let small: System
+  beforeAll(async () => {
+    postgres = await startPostgres({
+      dataDir: join(await makeTempDir('buffers'), 'postgres'),
+      port: 0,
+      durable: false,
+      superuserPassword: randomUUID(),
+      settings: { shared_buffers: '16MB' },
+    })
+    await execute(postgres.url('postgres'), 'create database wallet')
+    const role = 'wallet_service'
+    const database = { ownerUrl: postgres.url('wallet'), serviceUrl: postgres.url('wallet', role, randomUUID()) }
+    await migrate(database.ownerUrl, database.serviceUrl)
+    await createPages(database.ownerUrl, role)
+    small = await startSystem({ database })
+  })
+  afterAll(async () => {
+    await small?.stop()
+    await postgres?.stop()
+  })
+
+  test('do not stop transfers for long, also if the session with which core looks for foreign ones was ended', async () => {
+    const { ownerUrl, serviceUrl } = small.database
+    const ofCore = `select pid from pg_stat_activity where application_name = 'core sessions'`
+    const [own] = await until('core has opened its session', async () => {
+      const rows = await query(ownerUrl, ofCore)
+      return rows.length > 0 && rows
+    })
+    const attacker = await openSession(serviceUrl, 'psql')
+    const killer = await openSession(serviceUrl, 'psql')
+    const end = (pid: unknown) =>
+      killer.query({ name: 'end', text: 'select pg_terminate_backend($1)', values: [pid] }).catch(() => {})
+    // Another time, it needs no page.
+    await end(0)
+    const { ended } = sessionOf(attacker)
+    // Core ends the session at the latest when there is no buffer left.
+    await pinBuffers(attacker).catch(error => expect(error.message).toMatch(/terminat/))
+    await end(own!.pid)
+    await ended
+    await until('a transfer succeeds', async () => {
+      const { body } = await call(small, 'POST', createPath, { bizId: randomUUID(), ...transferOrder(small) })
+      return body.code === '2000' || expect(body.code).toBe('S002')
+    })
+    expect(small.cores[0]!.output()).toContain('core ends sessions')
   })
 })

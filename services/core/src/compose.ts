@@ -13,7 +13,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { AccessCache } from './access/access-cache.ts'
 import { findLatestNonceGenerations } from './access/nonce-generation.ts'
 import type { CoreConfig } from './config.ts'
-import { ForeignSessions } from './database/foreign-sessions.ts'
+import { ForeignSessions, prepareLook } from './database/foreign-sessions.ts'
 import { DatabaseHistory } from './database/history.ts'
 import { ListReader } from './database/lists/list-reader.ts'
 import { keepToPlace } from './database/one-place.ts'
@@ -220,6 +220,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   const admit = async (client: ClientBase) => {
     await history.admit(client)
     await requireChainKey(client, chainKey)
+    if (!pooler) await prepareLook(client)
   }
   const onOpened = (client: ClientBase) => placement.admit(client)
   const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : placement.url)
@@ -246,6 +247,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   // The sessions of a pooler have another role, which may not end those of the service.
   const others = pooler ? [] : [reads, listPool]
   const foreignSessions = new ForeignSessions(sessionPool, chainKey, log, { others })
+  for (const pool of [sessionPool, reads, accessReads, listPool, ledgerPool]) foreignSessions.watchErrors(pool)
   const metrics = new Metrics()
   const halts = new Halts(reads, chainKey, log)
   const ledger: LedgerStore = {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { withoutBuffers } from '../../../../test/setup/pins.ts'
 import { classifyDatabaseError } from './errors.ts'
 
 test.each(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH'])(
@@ -21,6 +22,10 @@ test.each([
   ['42703', 'other'],
 ])('SQLSTATE %s means %s', (code, fault) => {
   expect(classifyDatabaseError(Object.assign(new Error('refused'), { code }))).toBe(fault)
+})
+
+test('an error of PostgreSQL that has no buffer for a page means that the database is unavailable', () => {
+  expect(classifyDatabaseError(Object.assign(new Error(withoutBuffers.message), withoutBuffers))).toBe('unavailable')
 })
 
 test('an error about a value of a row does not mean that the database is unavailable', () => {

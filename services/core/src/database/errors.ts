@@ -1,6 +1,7 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { StaleDatabase } from './history.ts'
 import { UnsuitableSession } from './session-checks.ts'
+import { isWithoutBuffers } from './statement.ts'
 
 /** The kinds of failed database calls. */
 export type DatabaseFault =
@@ -51,7 +52,8 @@ export function isLockTimeout(error: unknown): boolean {
 export function classifyDatabaseError(error: unknown): DatabaseFault {
   // A value that our code cannot handle. Its code begins with ERR_, as some codes of lost connections do.
   if (error instanceof TypeError || error instanceof RangeError) return 'other'
-  if (error instanceof UnsuitableSession || error instanceof StaleDatabase) return 'unavailable'
+  if (error instanceof UnsuitableSession || error instanceof StaleDatabase || isWithoutBuffers(error))
+    return 'unavailable'
   const { code, message } = error as { code?: unknown; message?: unknown }
   // Errors of sockets and of the client library have no SQLSTATE. EPIPE looks like one, but no class begins with E.
   if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'

@@ -4,9 +4,10 @@ import type { Pool, PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
 import { query, urlOf, waitingForLocks } from '../../../../test/setup/database.ts'
+import { createPages, pinBuffers, withoutBuffers } from '../../../../test/setup/pins.ts'
 import { makeTempDir } from '../../../../test/setup/temp.ts'
 import { until } from '../../../../test/setup/until.ts'
-import { ForeignSessions } from './foreign-sessions.ts'
+import { ForeignSessions, prepareLook } from './foreign-sessions.ts'
 import { openPool } from './pool.ts'
 
 // A server of its own: cores of other test files would end these sessions first, and tests of this file those of other cores.
@@ -23,7 +24,7 @@ beforeAll(async () => {
     port: 0,
     durable: false,
     superuserPassword: randomUUID(),
-    settings: { max_connections: '40', max_prepared_transactions: '10' },
+    settings: { max_connections: '40', max_prepared_transactions: '10', shared_buffers: '16MB' },
   })
   ownerUrl = postgres.url('postgres')
   const password = randomUUID()
@@ -34,6 +35,7 @@ beforeAll(async () => {
     ownerUrl,
     'create table webhook (); create table wallet (); grant select, update on webhook, wallet to service',
   )
+  await createPages(ownerUrl, 'service')
 })
 afterAll(() => postgres.stop())
 beforeEach(() => {
@@ -48,7 +50,13 @@ afterEach(async () => {
 function openAs(name: string, key?: KeyObject, databaseUrl = serviceUrl): Pool {
   const settings = { idle_in_transaction_session_timeout: '0', transaction_timeout: '0', statement_timeout: '0' }
   const url = waitingForLocks(databaseUrl)
-  const pool = openPool(url, { name, max: 10, queryTimeoutMs: 0, settings, ...(key && { chainKey: key }) })
+  const pool = openPool(url, {
+    name,
+    max: 10,
+    queryTimeoutMs: 0,
+    settings,
+    ...(key && { chainKey: key, admit: prepareLook }),
+  })
   // After a test that fails before it releases them.
   pool.on('acquire', client => clients.add(client))
   pool.on('release', (_, client) => clients.delete(client))
@@ -379,4 +387,61 @@ describe('what all databases of a server share', () => {
       client.release(true)
     },
   )
+
+  describe('when cursors keep a page in every buffer', () => {
+    /** Whether somebody can open a new session. */
+    const isOpen = () =>
+      query(ownerUrl, 'select').then(
+        () => true,
+        error => {
+          expect(error).toMatchObject(withoutBuffers)
+          return false
+        },
+      )
+
+    test.each(['own', 'other'])(
+      'their sessions are ended, and others can read again: looking on the %s connection',
+      async which => {
+        const core = await openAs('reads', chainKey).connect()
+        await core.query('begin isolation level repeatable read; select from wallet')
+        const [own, other] = [openAs('sessions', chainKey), openAs('reads', chainKey)]
+        foreign = new ForeignSessions(own, chainKey, createLog('test', 'silent').log, { others: [other] })
+        for (const pool of [own, other]) foreign.watchErrors(pool)
+        await foreign.look()
+        if (which === 'other') {
+          await other.query('select')
+          await own.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {})
+        }
+        const attacker = await openAs('psql').connect()
+        attacker.on('error', () => {})
+        await pinBuffers(attacker)
+        expect(await isOpen()).toBe(false)
+        await until('others can read', async () => {
+          await foreign.look().catch(error => expect(error).toMatchObject(withoutBuffers))
+          return isOpen()
+        })
+        expect(foreign.ended).toBe(1)
+        await core.query('commit')
+        for (const client of [attacker, core]) client.release(true)
+      },
+    )
+
+    test('those of other roles are not ended, and the log says that the look fails', async () => {
+      const { log, lines } = recordedLog()
+      foreign = new ForeignSessions(openAs('sessions', chainKey), chainKey, log)
+      const other = await openAs('other', undefined, ownerUrl).connect()
+      await pinBuffers(other)
+      await until('the log says so', async () => {
+        await expect(foreign.look()).rejects.toMatchObject(withoutBuffers)
+        return lines.length > 0
+      })
+      expect(lines).toEqual([
+        {
+          fields: expect.objectContaining({ check: 'foreign sessions', err: expect.objectContaining(withoutBuffers) }),
+          message: 'a check of the database fails',
+        },
+      ])
+      other.release(true)
+    })
+  })
 })

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { type Log, pause } from '@workspace-wallet/runtime'
-import pg, { type Pool } from 'pg'
+import pg, { type Client, type ClientBase, type Pool } from 'pg'
 import { isEnded, RepeatedCheck } from './repeated-check.ts'
 import { markOf } from './session-marks.ts'
-import { run, statement } from './statement.ts'
+import { isWithoutBuffers, run, statement } from './statement.ts'
 
 /** Shorter than core waits for a lock, so that the lock is free before a call gives up. */
 const intervalMs = 500
@@ -100,23 +100,26 @@ const findSessionsStatement = statement<Session>(
    where a.pid <> pg_backend_pid() and (a.usename = session_user or a.pid in (select pid from blocking))`,
 )
 
-type LockHolder = EndedSession & { marks: string[] | null; locks: number }
+type Holder = EndedSession & { marks: string[] | null; locks: number; hasSnapshot: boolean }
 
 /**
- * Sessions of the service's role in all databases of the server that have more than their share of the table of locks. This and the
- * next statement read no table and no view, which they would have to lock: they also run when that table is full.
+ * Sessions of the service's role in all databases of the server that have more than their share of the table of locks, or a snapshot,
+ * without which no session keeps a page in a buffer. This and the statement that ends sessions read no table and no view, which they
+ * would have to lock: they also run when that table is full. A session that has run them before needs no page to run them again.
  */
-const findLockHoldersStatement = statement<LockHolder>(
-  'find-lock-holders',
-  `select a.pid, coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
-     a.backend_start::text as "startedAt", l.marks, l.locks
-   from (
+const findHoldersStatement = statement<Holder>(
+  'find-holders',
+  `with lock as materialized (
      select pid, count(*)::integer as locks,
        array_agg(((classid::bigint << 32) | objid::bigint)::text)
          filter (where locktype = 'advisory' and objsubid = 1 and granted) as marks
-     from pg_lock_status() where not fastpath group by pid) l
-   join pg_stat_get_activity(null) a on a.pid = l.pid
-   where a.usesysid = $1 and a.pid <> pg_backend_pid() and l.locks > ${shareOfLocks}`,
+     from pg_lock_status() where not fastpath group by pid)
+   select a.pid, coalesce(a.application_name, '') as application, host(a.client_addr) || ':' || a.client_port as address,
+     a.backend_start::text as "startedAt", l.marks, coalesce(l.locks, 0) as locks,
+     coalesce(a.backend_xmin, a.backend_xid) is not null as "hasSnapshot"
+   from pg_stat_get_activity(null) a left join lock l on l.pid = a.pid
+   where a.usesysid = $1 and a.pid <> pg_backend_pid()
+     and (l.locks > ${shareOfLocks} or coalesce(a.backend_xmin, a.backend_xid) is not null)`,
 )
 
 const findRoleStatement = statement<{ role: number }>('find-role', 'select session_user::regrole::oid as role')
@@ -128,6 +131,15 @@ const endSessionsStatement = statement<{ pid: number; isTold: boolean }>(
    from unnest($1::integer[], $2::timestamptz[]) session (pid, started), pg_stat_get_activity(session.pid) a
    where a.backend_start = session.started and a.usesysid = $3`,
 )
+
+/**
+ * Runs on a new connection what a look needs while cursors of other sessions keep a page in each buffer of PostgreSQL. Nobody can open
+ * a connection then, nor run anything else for the first time.
+ */
+export async function prepareLook(client: ClientBase): Promise<void> {
+  await run(client, findHoldersStatement, [0])
+  await run(client, endSessionsStatement, [[], [], 0])
+}
 
 type PreparedTransaction = { name: string; database: string; isHere: boolean }
 
@@ -173,6 +185,8 @@ export class ForeignSessions {
   readonly #endingMs: number
   /** The names of prepared transactions in other databases, each of which is logged once. */
   #prepared = new Set<string>()
+  /** Whether a statement of this core has failed since the last look because PostgreSQL had no buffer for a page. */
+  #lacksBuffers = false
   /** The OID of the service's role. */
   #role: number | undefined
   /** How many foreign sessions this core has ended, and how many it found last. */
@@ -200,6 +214,15 @@ export class ForeignSessions {
     this.#keptMs = keptMs
     this.#stayMs = stayMs
     this.#endingMs = endingMs
+  }
+
+  /** Notes when statements of this pool fail because PostgreSQL has no buffer for a page. The look itself may not need another page. */
+  watchErrors(pool: Pool): void {
+    pool.on('connect', client => {
+      ;(client as unknown as Client).connection.on('errorMessage', (error: unknown) => {
+        this.#lacksBuffers ||= isWithoutBuffers(error)
+      })
+    })
   }
 
   /** Looks for foreign sessions twice a second, and soon again after it has ended some. */
@@ -248,10 +271,16 @@ export class ForeignSessions {
 
   async #lookOnce(): Promise<void> {
     this.#role ??= (await run(this.#db, findRoleStatement, []))[0]!.role
-    const holders = await run(this.#db, findLockHoldersStatement, [this.#role])
+    const holders = await run(this.#db, findHoldersStatement, [this.#role])
     const foreignHolders = holders.filter(holder => !this.#isMarked(holder))
-    const locks = foreignHolders.reduce((sum, holder) => sum + holder.locks, 0)
-    if (locks > mostForeignLocks) await this.#end(foreignHolders)
+    const locks = foreignHolders.reduce((sum, holder) => sum + (holder.locks > shareOfLocks ? holder.locks : 0), 0)
+    const lacksBuffers = this.#lacksBuffers
+    await this.#end(
+      foreignHolders.filter(
+        holder => (locks > mostForeignLocks && holder.locks > shareOfLocks) || (lacksBuffers && holder.hasSnapshot),
+      ),
+    )
+    if (lacksBuffers) this.#lacksBuffers = false
     const sessions = await run(this.#db, findSessionsStatement, [])
     const ours = sessions.filter(({ hasRoleOfCore }) => hasRoleOfCore)
     const foreign = ours.filter(session => !this.#isMarked(session))
@@ -304,9 +333,10 @@ export class ForeignSessions {
   }
 
   async #end(sessions: readonly EndedSession[]): Promise<void> {
-    if (sessions.length === 0) return
     const [pids, starts] = [sessions.map(({ pid }) => pid), sessions.map(({ startedAt }) => startedAt)]
+    // Also without any: if PostgreSQL has dropped its plan of the statement, it reads pages to make another one.
     const results = await run(this.#db, endSessionsStatement, [pids, starts, this.#role])
+    if (sessions.length === 0) return
     const told = new Set(results.filter(({ isTold }) => isTold).map(({ pid }) => pid))
     const nowMs = performance.now()
     const ended = sessions

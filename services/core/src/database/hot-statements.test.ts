@@ -333,7 +333,6 @@ const isBounded = (name?: string) => name === 'count-open-holds'
 const unmeasured = [
   'change-ledger-status',
   'create-wallet',
-  'end-sessions',
   'end-webhook-leases',
   'find-actions',
   'find-all-holds-of-wallet',

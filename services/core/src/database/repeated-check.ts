@@ -13,10 +13,10 @@ export function isEnded(error: unknown): boolean {
   return codeOf(error) === adminShutdown
 }
 
-/** Errors of sockets and of the driver have no SQLSTATE. */
+/** Errors of sockets and of the driver have no SQLSTATE. Class XX: internal errors of PostgreSQL. */
 function isUnreachable(error: unknown): boolean {
   const code = codeOf(error)
-  return code === undefined || code === cannotConnectNow || !/^\d[0-9A-Z]{4}$/.test(code)
+  return code === undefined || code === cannotConnectNow || !/^(\d[0-9A-Z]|XX)[0-9A-Z]{3}$/.test(code)
 }
 
 const codeOf = (error: unknown) => (error as { code?: string } | undefined)?.code

@@ -49,14 +49,14 @@ export async function run<Row>(
   return result.rows
 }
 
-/** As `pool.query`, which closes a connection after any error. While PostgreSQL's table of locks is full, nobody can open a new one. */
+/** As `pool.query`, which closes a connection after any error. */
 async function queryPool(pool: Pool, query: QueryConfig): Promise<QueryResult> {
   const client = await pool.connect()
   let failure: Error | undefined
   try {
     return await client.query(query)
   } catch (error) {
-    if ((error as { code?: string }).code !== tooManyLocks) failure = error as Error
+    if (!preventsConnections(error)) failure = error as Error
     throw error
   } finally {
     client.release(failure)
@@ -64,6 +64,16 @@ async function queryPool(pool: Pool, query: QueryConfig): Promise<QueryResult> {
 }
 
 const tooManyLocks = '53200'
+
+/** Whether nobody can open a connection now: PostgreSQL's table of locks is full, or it has no buffer for another page. */
+function preventsConnections(error: unknown): boolean {
+  return (error as { code?: string }).code === tooManyLocks || isWithoutBuffers(error)
+}
+
+/** Whether cursors of other sessions keep a page in each buffer of PostgreSQL. Its SQLSTATE is that of all internal errors. */
+export function isWithoutBuffers(error: unknown): boolean {
+  return (error as { message?: string }).message === 'no unpinned buffers available'
+}
 
 /** The arguments of a database function, by name, and how each follows from the input of a call. */
 export type Arguments<Input> = Record<string, (input: Input) => unknown>
