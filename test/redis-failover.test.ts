@@ -105,12 +105,13 @@ let url: string
 let system: System
 let keys: Credentials[]
 
-/** The rules of docs/operations.md for the user of the gateways. */
+/** The rules of docs/operations.md for the user of the gateways, for a Redis with replicas. */
 async function gatewayRules(isCluster: boolean): Promise<string[]> {
   const text = await readFile(join(root, 'docs/operations.md'), 'utf8')
   const rules = /^user gateway on >PASSWORD (.+)$/m.exec(text)![1]!
   // A selector in parentheses is one argument.
-  return [`>${password}`, ...rules.match(/\([^)]*\)|\S+/g)!, ...(isCluster ? ['+cluster|slots'] : [])]
+  const words = rules.match(/\([^)]*\)|\S+/g)!.filter(word => word !== '+config|get')
+  return [`>${password}`, ...words, ...(isCluster ? ['+cluster|slots'] : [])]
 }
 
 function withLogin(setUrl: string): string {
