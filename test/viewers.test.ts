@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from './setup/database.ts'
@@ -90,6 +91,26 @@ test.each(['ledger.verify', 'ledger.checkpoint'])(
     await until('nothing else runs', () => exported().catch(() => false))
   },
 )
+
+test('the look-ups of a token, also of a disabled operator, leave a connection for those of gateways', async () => {
+  const { token } = await system.admin.operators.create.mutate({ name: 'disabled', role: 'viewer' })
+  await system.admin.operators.disable.mutate({ name: 'disabled' })
+  await owner.query('begin; lock table operator in access exclusive mode')
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => openConnection(system.coreUrl)))
+  for (const socket of sockets) {
+    socket.write(requestText('GET', '/trpc/session.whoami', { Authorization: `Bearer ${token}` }))
+    // Each in a turn of its own.
+    expect(await system.gatewayClient.access.lookup.query({ apiKeys: [system.apiKey] })).toMatchObject({ keys: [{}] })
+  }
+  await until('a token is looked up', async () => (await waiting('core access')) > 0)
+  expect(await waiting('core access')).toBe(1)
+  const answers = sockets.map(
+    async socket => String(await once(socket, 'data').then(([data]) => data)).split('\r\n')[0],
+  )
+  await owner.query('commit')
+  expect(new Set(await Promise.all(answers))).toEqual(new Set(['HTTP/1.1 401 Unauthorized']))
+  for (const socket of sockets) socket.destroy()
+})
 
 test('the calls of viewers leave connections for others', async () => {
   const { workspaceId, wallets } = system

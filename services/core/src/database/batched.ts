@@ -12,6 +12,8 @@ type Batched<Source, Key, Row, Result> = {
   nameOf: { key: (key: Key) => string; row: (row: Row) => string }
   /** Returns what is read. If it throws, only the reads of this row fail. */
   resultOf: (source: Source, row: Row) => Result | Promise<Result>
+  /** For reads that no limit precedes: one statement runs at a time, and reads meanwhile share the next ones. */
+  isSerial?: boolean
 }
 
 /**
@@ -22,6 +24,7 @@ export function batched<Source extends object, Key, Row, Result>({
   readMany,
   nameOf,
   resultOf,
+  isSerial = false,
 }: Batched<Source, Key, Row, Result>): (source: Source, key: Key) => Promise<Result | null> {
   const loaders = new WeakMap<Source, DataLoader<Key, Result | null>>()
 
@@ -36,12 +39,37 @@ export function batched<Source extends object, Key, Row, Result>({
     }
     // What is read for several callers must not count as read for the first one's token.
     const readForAll = (keys: readonly Key[]) => callingToken.exit(() => readAll(keys))
-    const loader = new DataLoader(readForAll, { cache: false, maxBatchSize: batchLimit })
+    const options = { cache: false, maxBatchSize: batchLimit }
+    const loader = isSerial ? serialLoader(readForAll, options) : new DataLoader(readForAll, options)
     loaders.set(source, loader)
     return loader
   }
 
   return (source, key) => (loaders.get(source) ?? loaderFor(source)).load(key)
+}
+
+function serialLoader<Key, Result>(
+  read: DataLoader.BatchLoadFn<Key, Result>,
+  options: DataLoader.Options<Key, Result>,
+): DataLoader<Key, Result> {
+  let reading: Promise<unknown> = Promise.resolve()
+  let last = reading
+  return new DataLoader(
+    keys => {
+      const results = read(keys)
+      reading = Promise.resolve(results).catch(() => {})
+      return results
+    },
+    {
+      ...options,
+      batchScheduleFn(dispatch) {
+        last = last.then(() => {
+          dispatch()
+          return reading
+        })
+      },
+    },
+  )
 }
 
 async function settle<Result>(work: () => Result | Promise<Result>): Promise<Result | Error> {

@@ -18,6 +18,8 @@ const readByHash = batched({
   readMany: ({ accessReads }: Parts, hashes: readonly Buffer[]) => findOperators(accessReads, hashes),
   nameOf: { key: hex, row: ({ tokenHash }) => hex(tokenHash) },
   resultOf: (_, row) => row,
+  // Otherwise whoever has a token, also one that was disabled, could keep the look-ups of gateways waiting.
+  isSerial: true,
 })
 
 /**

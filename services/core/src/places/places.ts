@@ -137,6 +137,7 @@ const lookUp = (kind: PlacedKind) =>
     readMany: async (place: Place, uuids: readonly string[]) => preferUsable(await findPlaced[kind](place, uuids)),
     nameOf,
     resultOf: (_, row) => row,
+    isSerial: true,
   })
 
 /** One row of each object: other workspaces of the place may have forged ones with the same ID. */
@@ -161,4 +162,5 @@ const hasTransfer = batched({
     findPlacedTransfers(place.reads, uuids, await findHidden(place.reads, place)),
   nameOf,
   resultOf: () => true,
+  isSerial: true,
 })
