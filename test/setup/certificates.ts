@@ -8,12 +8,23 @@ import { makeTempDir } from './temp.ts'
 /** A self-signed certificate and its key in PEM. `file`: the path of the certificate, for NODE_EXTRA_CA_CERTS. */
 export type Certificate = { cert: string; key: string; file: string }
 
-const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
-/** `explicitCurve`: the certificate has the parameters of its curve instead of the name. */
-const keys = { ec, explicitCurve: [...ec, '-pkeyopt', 'ec_param_enc:explicit'], rsa: ['-newkey', 'rsa:2048'] }
+const curve = (name: string) => ['-newkey', 'ec', '-pkeyopt', `ec_paramgen_curve:${name}`]
+const keys = {
+  ec: curve('prime256v1'),
+  'P-384': curve('secp384r1'),
+  'P-521': curve('secp521r1'),
+  binaryCurve: curve('sect571r1'),
+  /** The certificate describes its curve instead of naming it. */
+  explicitCurve: [...curve('prime256v1'), '-pkeyopt', 'ec_param_enc:explicit'],
+  ed25519: ['-newkey', 'ed25519'],
+  ed448: ['-newkey', 'ed448'],
+  rsa: ['-newkey', 'rsa:2048'],
+  rsaPss: ['-newkey', 'rsa-pss'],
+}
+export type KeyKind = keyof typeof keys
 
 /** @param name the DNS name that the certificate is for */
-export async function makeCertificate(name: string, kind: keyof typeof keys = 'ec'): Promise<Certificate> {
+export async function makeCertificate(name: string, kind: KeyKind = 'ec'): Promise<Certificate> {
   const directory = await makeTempDir('certificate')
   const [keyFile, file] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   const key = [...keys[kind], '-nodes', '-keyout', keyFile]
@@ -29,7 +40,7 @@ export async function makeCertificate(name: string, kind: keyof typeof keys = 'e
 export async function makeSlowChain(): Promise<Omit<Certificate, 'file'>> {
   const directory = await makeTempDir('certificate')
   const at = (name: string) => join(directory, name)
-  await runOpenssl('ecparam', '-name', 'sect571r1', '-genkey', '-noout', '-out', at('authority.key'))
+  await runOpenssl('ecparam', '-name', 'secp521r1', '-genkey', '-noout', '-out', at('authority.key'))
   await runOpenssl('ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', at('key'))
   const certs: string[] = []
   for (let i = chainLength; i >= 0; i--) {

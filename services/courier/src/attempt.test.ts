@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { parseAddressList } from '@workspace-wallet/runtime'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { type Certificate, makeCertificate, makeSlowChain } from '../../../test/setup/certificates.ts'
+import { type Certificate, type KeyKind, makeCertificate, makeSlowChain } from '../../../test/setup/certificates.ts'
 import { listen } from '../../../test/setup/listen.ts'
 import { createTlsFlood, type FloodMessage } from '../../../test/setup/tls-flood.ts'
 import { type AttemptOptions, attempt } from './attempt.ts'
@@ -40,8 +40,8 @@ async function serve(server: Server): Promise<number> {
   return listen(server)
 }
 const serveHttp = (listener: RequestListener) => serve(http.createServer(listener))
-const serveHttps = (certificate: Omit<Certificate, 'file'>) =>
-  serve(https.createServer(certificate, (_, response) => response.end()).on('tlsClientError', () => {}))
+const serveHttps = (options: tls.TlsOptions) =>
+  serve(https.createServer(options, (_, response) => response.end()).on('tlsClientError', () => {}))
 /** A server that sends these bytes when a request arrives, and nothing else. */
 const serveBytes = (answer: (socket: Socket) => void) =>
   serve(createServer(socket => socket.once('data', () => answer(socket))))
@@ -211,25 +211,38 @@ test('a receiver cannot make a courier check many certificates', async () => {
   expect(await to(`https://localhost:${many}/`)).toMatchObject({ result: 'tls', code })
 })
 
+const serveChain = (options: tls.TlsOptions, ...chain: Certificate[]) =>
+  serveHttps({ ...trusted, ...options, cert: chain.map(({ cert }) => cert).join('') })
+
 test.each<[string, tls.TlsOptions]>([
   ['TLS 1.2', { maxVersion: 'TLSv1.2' }],
   ['TLS_AES_128_GCM_SHA256', { ciphers: 'TLS_AES_128_GCM_SHA256' }],
   ['TLS_AES_256_GCM_SHA384', { ciphers: 'TLS_AES_256_GCM_SHA384' }],
   ['TLS_CHACHA20_POLY1305_SHA256', { ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
   ['a group of which the courier has sent no key', { ecdhCurve: 'secp521r1' }],
-])('a certificate with a curve of its own is refused before OpenSSL gets it: %s', async (_, options) => {
+])('the certificates of a receiver are read before OpenSSL gets them: %s', async (_, options) => {
   const explicitCurve = await makeCertificate('other.example', 'explicitCurve')
-  const serveChain = (...chain: Certificate[]) =>
-    serve(
-      https
-        .createServer({ ...trusted, ...options, cert: chain.map(({ cert }) => cert).join('') }, (_, response) =>
-          response.end(),
-        )
-        .on('tlsClientError', () => {}),
-    )
-  const [usual, hostile] = [await serveChain(trusted, otherName), await serveChain(trusted, explicitCurve)]
+  const usual = await serveChain(options, trusted, otherName)
+  const hostile = await serveChain(options, trusted, explicitCurve)
   expect(await to(`https://localhost:${usual}/`)).toMatchObject({ result: 'success' })
-  expect(await to(`https://localhost:${hostile}/`)).toMatchObject({ result: 'tls', code: 'ERR_TLS_EXPLICIT_CURVE' })
+  expect(await to(`https://localhost:${hostile}/`)).toMatchObject({ result: 'tls', code: 'ERR_TLS_UNSUPPORTED_KEY' })
+})
+
+test.each<[KeyKind, boolean]>([
+  ['rsa', true],
+  ['ec', true],
+  ['P-384', true],
+  ['P-521', true],
+  ['ed25519', true],
+  ['ed448', true],
+  ['binaryCurve', false],
+  ['explicitCurve', false],
+  ['rsaPss', false],
+])('which keys the certificates of a receiver may have: %s: %s', async (kind, isAllowed) => {
+  const port = await serveChain({}, trusted, await makeCertificate('other.example', kind))
+  expect(await to(`https://localhost:${port}/`)).toMatchObject(
+    isAllowed ? { result: 'success' } : { result: 'tls', code: 'ERR_TLS_UNSUPPORTED_KEY' },
+  )
 })
 
 test('certificates that take long to check delay only attempts of their workspace', async () => {

@@ -1,4 +1,5 @@
 import { createDecipheriv, createHmac } from 'node:crypto'
+import { checkCertificates } from './certificate-keys.ts'
 import { TlsError } from './tls-error.ts'
 
 /** RFC 8446, appendix B.4. The IV has 12 bytes with all of them. */
@@ -12,20 +13,19 @@ const headerBytes = 5
 const tagBytes = 16
 /** RFC 5246, section 6.2.3. */
 const maxContentBytes = 16_384 + 2_048
-const handshakeType = 22
-const applicationDataType = 23
-/** How the OIDs of the kinds of fields begin (1.2.840.10045.1, RFC 3279, section 2.3.5). Only a curve with parameters of its own has one. */
-const fieldOfCurve = Buffer.from('2a8648ce3d01', 'hex')
+const recordTypes = { handshake: 22, applicationData: 23 }
+const messageHeaderBytes = 4
+const certificateMessage = 11
 
 /**
- * Reads what a receiver sends until its handshake is complete, before OpenSSL does. A certificate may describe the curve of its key instead
- * of naming it. OpenSSL takes 0.25 s to compute with such a curve before it checks anything else, and has no setting that refuses it. RFC
- * 5480 forbids such certificates.
+ * Reads what a receiver sends until its handshake is complete, before OpenSSL does. OpenSSL decodes the keys of all certificates before it
+ * checks anything else, and has no setting for which ones. It takes 0.25 s for one on a curve that the certificate describes instead of
+ * naming it, keeps memory for good for each algorithm that it has not seen before, and is slow with some others.
  */
 export class HandshakeReader {
   #received = Buffer.alloc(0)
-  /** The last bytes of the handshake messages so far. A message may be divided among records anywhere. */
-  #tail = Buffer.alloc(0)
+  /** The handshake messages from the first one that is not complete: they may be divided among records anywhere. */
+  #messages = Buffer.alloc(0)
   #key: { cipher: string; key: Buffer; iv: Buffer } | undefined
   #records = 0n
 
@@ -62,21 +62,31 @@ export class HandshakeReader {
     if (this.#received.length < bytes) return undefined
     const record = this.#received.subarray(0, bytes)
     this.#received = this.#received.subarray(bytes)
-    const messages = Buffer.concat([this.#tail, this.#messagesIn(record)])
-    if (messages.includes(fieldOfCurve)) throw new TlsError('ERR_TLS_EXPLICIT_CURVE')
-    this.#tail = messages.subarray(Math.max(0, messages.length - fieldOfCurve.length + 1))
+    this.#messages = Buffer.concat([this.#messages, this.#messagesIn(record)])
+    this.#readMessages()
     return record
+  }
+
+  #readMessages(): void {
+    while (this.#messages.length >= messageHeaderBytes) {
+      const end = messageHeaderBytes + this.#messages.readUIntBE(1, 3)
+      if (this.#messages.length < end) return
+      const [type] = this.#messages
+      if (type === certificateMessage)
+        checkCertificates(this.#messages.subarray(messageHeaderBytes, end), this.#key ? 'TLSv1.3' : 'TLSv1.2')
+      this.#messages = this.#messages.subarray(end)
+    }
   }
 
   #messagesIn(record: Buffer): Buffer {
     const content = record.subarray(headerBytes)
-    if (record[0] === handshakeType) return content
-    if (record[0] !== applicationDataType) return Buffer.alloc(0)
+    if (record[0] === recordTypes.handshake) return content
+    if (record[0] !== recordTypes.applicationData) return Buffer.alloc(0)
     const inner = this.#decrypt(content)
     let end = inner.length
     // The type of the content follows it, and then any number of zeros.
     while (end > 0 && inner[end - 1] === 0) end--
-    return inner[end - 1] === handshakeType ? inner.subarray(0, end - 1) : Buffer.alloc(0)
+    return inner[end - 1] === recordTypes.handshake ? inner.subarray(0, end - 1) : Buffer.alloc(0)
   }
 
   /** Does not authenticate: OpenSSL does, and gets the same bytes. */

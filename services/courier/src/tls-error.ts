@@ -1,10 +1,10 @@
 /** Why a connection to a receiver ends that sends what no receiver needs. */
 type TlsErrorCode =
-  | 'ERR_TLS_EXPLICIT_CURVE'
   | 'ERR_TLS_HANDSHAKE_TOO_LARGE'
   | 'ERR_TLS_RENEGOTIATION'
   | 'ERR_TLS_TOO_MANY_TICKETS'
   | 'ERR_TLS_UNREADABLE_HANDSHAKE'
+  | 'ERR_TLS_UNSUPPORTED_KEY'
 
 export class TlsError extends Error {
   readonly code: TlsErrorCode
