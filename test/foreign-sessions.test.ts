@@ -228,7 +228,7 @@ describe('a session that ends the sessions with which cores look for foreign one
     }
   }
 
-  const ended = 'a check of the database fails, because somebody ends the session of core'
+  const ended = 'a check of the database fails, because somebody ends or cancels it'
   const succeeds = 'a check of the database succeeds again'
   const isLogged = (message: string, check: string) =>
     logLines().some(line => line.includes(message) && line.includes(`"check":"${check}"`))

@@ -105,7 +105,8 @@ type Holder = EndedSession & { marks: string[] | null; locks: number; hasSnapsho
 /**
  * Sessions of the service's role in all databases of the server that have more than their share of the table of locks, or a snapshot,
  * without which no session keeps a page in a buffer. This and the statement that ends sessions read no table and no view, which they
- * would have to lock: they also run when that table is full. A session that has run them before needs no page to run them again.
+ * would have to lock: they also run when that table is full. A session that has run them before needs no page to run them again,
+ * unless a change of the catalog has made PostgreSQL drop its plans.
  */
 const findHoldersStatement = statement<Holder>(
   'find-holders',

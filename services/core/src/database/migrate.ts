@@ -23,6 +23,11 @@ const maxAttempts = 30
 /** Shorter than `lockTimeout`. */
 const watchMs = 250
 
+/** PostgreSQL's error if another session changes the rights to the same object, or the same role, in the meantime. */
+const concurrentChange = 'tuple concurrently updated'
+const concurrentChangeAdvice =
+  'somebody changes the rights of the roles at the same time: lock the role of the service out first (see docs/operations.md, "Change the password of the service\'s role")'
+
 /** An index on a large table takes long, as does waiting for a concurrent migration. */
 const noTimeouts = {
   lock_timeout: '0',
@@ -65,8 +70,10 @@ export async function migrate(
       try {
         return await migrateOnce(orm, service, schema, report)
       } catch (error) {
-        if (attempt >= maxAttempts || !isLockTimeout(error)) throw error
-        await setTimeout(pauseMs)
+        const isConcurrent = (error as Error).message === concurrentChange
+        if (attempt < maxAttempts && (isLockTimeout(error) || isConcurrent)) await setTimeout(pauseMs)
+        else if (isConcurrent) throw new Error(concurrentChangeAdvice, { cause: error })
+        else throw error
       }
   } finally {
     ended.abort()

@@ -8,9 +8,13 @@ const adminShutdown = '57P01'
 /** PostgreSQL starts or stops. */
 const cannotConnectNow = '57P03'
 
-/** Whether a session was ended, and not because the server is unreachable. */
+/** PostgreSQL gives the same code to statements that it cancels itself, such as after a time. */
+const cancelled = { code: '57014', message: 'canceling statement due to user request' }
+
+/** Whether somebody has ended the session or cancelled the statement: the server is reachable. */
 export function isEnded(error: unknown): boolean {
-  return codeOf(error) === adminShutdown
+  const code = codeOf(error)
+  return code === adminShutdown || (code === cancelled.code && (error as Error).message === cancelled.message)
 }
 
 /** Errors of sockets and of the driver have no SQLSTATE. Class XX: internal errors of PostgreSQL. */
@@ -23,13 +27,13 @@ const codeOf = (error: unknown) => (error as { code?: string } | undefined)?.cod
 
 /**
  * The outcomes of a check that core repeats. If the check has failed for two seconds, it logs that once, and also when it succeeds again:
- * whoever has the password of the service's role can end the sessions of core, and so suppress a check.
+ * whoever has the password of the service's role can end the sessions of core, or cancel their statements, and so suppress a check.
  */
 export class RepeatedCheck {
   readonly #log: Log
   readonly #name: string
   #succeededMs = performance.now()
-  /** Whether a session of the check was ended since. */
+  /** Whether somebody has ended it since. */
   #wasEnded = false
   #isLogged = false
 
@@ -59,7 +63,7 @@ export class RepeatedCheck {
     this.#log.error(
       { err: error, check: this.#name, forMs: Math.round(this.ageMs) },
       this.#wasEnded
-        ? 'a check of the database fails, because somebody ends the session of core: change the password of the role'
+        ? 'a check of the database fails, because somebody ends or cancels it: change the password of the role'
         : 'a check of the database fails',
     )
   }

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
+import { connect, execute, query } from '../../../../test/setup/database.ts'
+import { makeTempDir } from '../../../../test/setup/temp.ts'
+import { until } from '../../../../test/setup/until.ts'
+import { migrate } from './migrate.ts'
+
+// A server of its own: all databases of a server share its roles.
+const role = 'wallet_service'
+let postgres: Postgres
+let ownerUrl: string
+const serviceUrl = (password: string) => postgres.url('wallet', role, password)
+beforeAll(async () => {
+  const dataDir = join(await makeTempDir('password'), 'postgres')
+  postgres = await startPostgres({ dataDir, port: 0, durable: false, superuserPassword: randomUUID() })
+  await execute(postgres.url('postgres'), 'create database wallet')
+  ownerUrl = postgres.url('wallet')
+})
+afterAll(() => postgres?.stop())
+
+/** The statements of docs/operations.md that lock the role out. */
+async function lockOut(): Promise<void> {
+  const text = await readFile(fileURLToPath(new URL('../../../../docs/operations.md', import.meta.url)), 'utf8')
+  const [, sql] = /```sql\n +(alter role wallet_service nologin;[^`]+)```/.exec(text)!
+  for (const statement of sql!.trim().split(';\n'))
+    await until(statement, () =>
+      execute(ownerUrl, statement).then(
+        () => true,
+        error => expect(error.message).toBe('tuple concurrently updated'),
+      ),
+    )
+}
+
+/** Runs this statement again and again in a session of the role, until the session ends. `runs`: how often it succeeded. */
+async function repeat(password: string, sql: string): Promise<{ runs(): number; ended: Promise<unknown> }> {
+  const client = new pg.Client(serviceUrl(password))
+  const ended = new Promise<void>(resolve => client.on('end', () => resolve()))
+  client.on('error', () => {})
+  await client.connect()
+  let runs = 0
+  const run = (): Promise<void> =>
+    client.query(sql).then(
+      () => {
+        runs++
+        return run()
+      },
+      error => (error.message === 'tuple concurrently updated' ? run() : undefined),
+    )
+  void run()
+  return { runs: () => runs, ended }
+}
+
+const canLogIn = (password: string) =>
+  execute(serviceUrl(password), 'select').then(
+    () => true,
+    error => {
+      expect(error.message).toMatch('password authentication failed')
+      return false
+    },
+  )
+
+test('the password of the role is changed while others who have it set it again and grant rights', async () => {
+  const [known, next] = [randomUUID(), randomUUID()]
+  await migrate(ownerUrl, serviceUrl(known))
+  const attackers = await Promise.all(
+    [
+      `alter role ${role} password 'theirs'`,
+      `alter role ${role} password 'theirs'`,
+      `grant select on wallet to ${role}`,
+      `grant select on ledger to ${role}`,
+    ].map(sql => repeat(known, sql)),
+  )
+  await until('all of them do so', () => attackers.every(({ runs }) => runs() > 0))
+  await lockOut()
+  await Promise.all(attackers.map(({ ended }) => ended))
+  await migrate(ownerUrl, serviceUrl(next))
+  expect(await Promise.all([next, known, 'theirs'].map(canLogIn))).toEqual([true, false, false])
+})
+
+test('a migration is repeated if the role grants itself rights in the meantime', async () => {
+  const password = randomUUID()
+  await migrate(ownerUrl, serviceUrl(password))
+  const attacker = await connect(serviceUrl(password))
+  await attacker.query(`begin; grant select on wallet to ${role}`)
+  const migrated = migrate(ownerUrl, serviceUrl(password))
+  const waiting = `select from pg_stat_activity where application_name = 'core migrate' and wait_event_type = 'Lock'`
+  await until('the migration waits', async () => (await query(ownerUrl, waiting)).length > 0)
+  await attacker.query('commit')
+  expect(await migrated).toEqual([])
+  await attacker.end()
+})
