@@ -3,21 +3,24 @@ import { ApiKey } from '../api-keys/entities.ts'
 import { AuditEntry } from '../audit/entities.ts'
 import { classifyDatabaseError } from '../database/errors.ts'
 import { type Em, type Orm, transact } from '../database/orm.ts'
+import type { WorkspaceConcurrencyLimit } from '../database/workspace-concurrency-limit.ts'
 import { Journal } from '../events/entities.ts'
 import { Hold } from '../holds/entities.ts'
 import { findHidden } from '../places/claims.ts'
 import type { Place } from '../places/places.ts'
 import { Transfer } from '../transfers/entities.ts'
-import type { CallContext, Core } from '../trpc/context.ts'
 import { Wallet } from '../wallets/entities.ts'
 import { Webhook } from '../webhooks/entities.ts'
 import { Member, Workspace } from '../workspaces/entities.ts'
 
-export type SearchParts = Pick<Place, 'number' | 'reads' | 'chainKey'> &
-  Pick<Core, 'searches' | 'viewerCalls'> & { orm: Orm }
+export type SearchParts = Pick<Place, 'number' | 'reads' | 'chainKey'> & {
+  orm: Orm
+  searches: WorkspaceConcurrencyLimit
+  viewerCalls: WorkspaceConcurrencyLimit
+}
 
 /** The operator who searches, and the place on which the call has a slot of `viewerCalls` if it is that of a viewer. */
-export type Searcher = Pick<CallContext, 'actor' | 'token'> & { core: object }
+export type Searcher = { actor: string; token: { name: string; role: string }; core: object }
 
 /** `blamed`: the field to change if the search takes too long. */
 type Search<Result> = { blamed: string; read: (em: Em) => Promise<Result> }
