@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => system.stop())
 
 const caller = { requestId: 'flood' }
-const connections = 8
+const connections = 4
 
 /** Sends full batches of a call on some connections until the API has been served, and returns the codes of the answers. */
 async function flood(token: string, makeCall: () => BatchCall, served: Promise<unknown>): Promise<Set<string>> {
