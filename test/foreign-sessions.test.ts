@@ -312,6 +312,6 @@ describe('cursors that keep a page in every buffer of PostgreSQL', () => {
       const { body } = await call(small, 'POST', createPath, { bizId: randomUUID(), ...transferOrder(small) })
       return body.code === '2000' || expect(body.code).toBe('S002')
     })
-    expect(small.cores[0]!.output()).toContain('core ends sessions')
+    await until('the log says so', () => small.cores[0]!.output().includes('core ends sessions'))
   })
 })

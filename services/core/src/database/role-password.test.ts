@@ -36,12 +36,16 @@ async function lockOut(): Promise<void> {
     )
 }
 
-/** Runs this statement again and again in a session of the role, until the session ends. `runs`: how often it succeeded. */
-async function repeat(password: string, sql: string): Promise<{ runs(): number; ended: Promise<unknown> }> {
+async function openSession(password: string): Promise<pg.Client> {
   const client = new pg.Client(serviceUrl(password))
-  const ended = new Promise<void>(resolve => client.on('end', () => resolve()))
   client.on('error', () => {})
   await client.connect()
+  return client
+}
+
+/** Runs this statement again and again, until the session ends. `runs`: how often it succeeded. */
+function repeat(client: pg.Client, sql: string): { runs(): number; ended: Promise<void> } {
+  const ended = new Promise<void>(resolve => client.on('end', () => resolve()))
   let runs = 0
   const run = (): Promise<void> =>
     client.query(sql).then(
@@ -67,14 +71,15 @@ const canLogIn = (password: string) =>
 test('the password of the role is changed while others who have it set it again and grant rights', async () => {
   const [known, next] = [randomUUID(), randomUUID()]
   await migrate(ownerUrl, serviceUrl(known))
-  const attackers = await Promise.all(
-    [
-      `alter role ${role} password 'theirs'`,
-      `alter role ${role} password 'theirs'`,
-      `grant select on wallet to ${role}`,
-      `grant select on ledger to ${role}`,
-    ].map(sql => repeat(known, sql)),
-  )
+  const statements = [
+    `alter role ${role} password 'theirs'`,
+    `alter role ${role} password 'theirs'`,
+    `grant select on wallet to ${role}`,
+    `grant select on ledger to ${role}`,
+  ]
+  // All of them connect before one of them sets the password.
+  const sessions = await Promise.all(statements.map(() => openSession(known)))
+  const attackers = statements.map((sql, at) => repeat(sessions[at]!, sql))
   await until('all of them do so', () => attackers.every(({ runs }) => runs() > 0))
   await lockOut()
   await Promise.all(attackers.map(({ ended }) => ended))
