@@ -220,16 +220,26 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   const admit = async (client: ClientBase) => {
     await history.admit(client)
     await requireChainKey(client, chainKey)
+  }
+  /** To the pools with which `ForeignSessions` looks. */
+  const admitLooking = async (client: ClientBase) => {
+    await admit(client)
     if (!pooler) await prepareLook(client)
   }
   const onOpened = (client: ClientBase) => placement.admit(client)
   const urlOf = (pool: PoolName) => (pooler ? poolerUrl(pooler, pool) : placement.url)
   const optionsOf = (name: PoolName) => ({ name, settings: poolSettings[name], chainKey, admit, pooler, onOpened })
-  const orm = await openOrm(urlOf('reads'), { ...optionsOf('reads'), max: config.DATABASE_READ_POOL, entities })
+  const orm = await openOrm(urlOf('reads'), {
+    ...optionsOf('reads'),
+    admit: admitLooking,
+    max: config.DATABASE_READ_POOL,
+    entities,
+  })
   const reads = await poolOf(orm)
   const accessReads = openPool(urlOf('reads'), { ...optionsOf('reads'), name: 'access', max: accessConnections })
   const listPool = openPool(urlOf('lists'), {
     ...optionsOf('lists'),
+    admit: admitLooking,
     max: config.DATABASE_LIST_POOL,
     pipeline: true,
   })
@@ -239,7 +249,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     pipeline: true,
     queryTimeoutMs: postingTimeoutMs,
   })
-  const sessionPool = openPool(placement.url, { name: 'sessions', max: 1, chainKey, admit, onOpened })
+  const sessionPool = openPool(placement.url, { name: 'sessions', max: 1, chainKey, admit: admitLooking, onOpened })
   if (config.DATABASE_URLS.length > 0) {
     keepToPlace(reads, name, orm)
     for (const pool of [accessReads, listPool, ledgerPool, sessionPool]) keepToPlace(pool, name)

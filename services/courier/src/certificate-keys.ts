@@ -14,7 +14,12 @@ const keyAlgorithms = {
 }
 const beginnings = Object.values(keyAlgorithms).map(algorithm => Buffer.from(algorithm, 'hex'))
 
-/** @param version of TLS: each has its own format (RFC 5246, section 7.4.2, and RFC 8446, section 4.4.2) */
+/**
+ * Checks that all certificates of a message have keys of these algorithms.
+ *
+ * @param version of TLS: each has its own format (RFC 5246, section 7.4.2, and RFC 8446, section 4.4.2)
+ * @throws TlsError
+ */
 export function checkCertificates(message: Buffer, version: 'TLSv1.2' | 'TLSv1.3'): void {
   const body = new Reader(message)
   if (version === 'TLSv1.3') body.takeVector(1)
@@ -72,7 +77,7 @@ class Reader {
   /** Of DER: a tag, a length, and so many bytes. OpenSSL also reads elements without a length, which this refuses. */
   takeElement(tag: number): Buffer {
     if (!this.has(tag)) throw unreadable()
-    const [, length] = this.take(2) as unknown as [number, number]
+    const length = this.take(2)[1]!
     if (length < 0x80) return this.take(length)
     const lengthBytes = length & 0x7f
     if (lengthBytes < 1 || lengthBytes > 3) throw unreadable()

@@ -27,6 +27,7 @@ export class HandshakeReader {
   /** The handshake messages from the first one that is not complete: they may be divided among records anywhere. */
   #messages = Buffer.alloc(0)
   #key: { cipher: string; key: Buffer; iv: Buffer } | undefined
+  /** How many records have been decrypted. */
   #records = 0n
 
   /** What has been received of a record that is not complete. */
@@ -45,7 +46,6 @@ export class HandshakeReader {
     if (!suite) return
     const { cipher, keyBytes, hash } = suite
     this.#key = { cipher, key: expandLabel(hash, secret, 'key', keyBytes), iv: expandLabel(hash, secret, 'iv', 12) }
-    this.#records = 0n
   }
 
   add(piece: Buffer): void {

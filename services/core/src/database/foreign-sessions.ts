@@ -274,11 +274,12 @@ export class ForeignSessions {
     this.#role ??= (await run(this.#db, findRoleStatement, []))[0]!.role
     const holders = await run(this.#db, findHoldersStatement, [this.#role])
     const foreignHolders = holders.filter(holder => !this.#isMarked(holder))
-    const locks = foreignHolders.reduce((sum, holder) => sum + (holder.locks > shareOfLocks ? holder.locks : 0), 0)
+    const locking = foreignHolders.filter(({ locks }) => locks > shareOfLocks)
+    const isTableFull = locking.reduce((sum, { locks }) => sum + locks, 0) > mostForeignLocks
     const lacksBuffers = this.#lacksBuffers
     await this.#end(
       foreignHolders.filter(
-        holder => (locks > mostForeignLocks && holder.locks > shareOfLocks) || (lacksBuffers && holder.hasSnapshot),
+        holder => (isTableFull && locking.includes(holder)) || (lacksBuffers && holder.hasSnapshot),
       ),
     )
     if (lacksBuffers) this.#lacksBuffers = false
