@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { connect } from './setup/database.ts'
 import { openConnection, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -19,6 +19,8 @@ beforeAll(async () => {
   owner = await connect(system.database.ownerUrl)
   observer = await connect(system.database.ownerUrl)
 })
+// After a test that fails while it holds a lock.
+afterEach(() => owner.query('rollback'))
 afterAll(async () => {
   await Promise.all([owner.end(), observer.end()])
   await Promise.all(clients.map(client => client.close()))

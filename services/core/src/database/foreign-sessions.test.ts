@@ -3,7 +3,7 @@ import { createLog, type Log } from '@workspace-wallet/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
-import { query, urlOf, waitingForLocks } from '../../../../test/setup/database.ts'
+import { connect, query, urlOf, waitingForLocks } from '../../../../test/setup/database.ts'
 import { createPages, pinBuffers, withoutBuffers } from '../../../../test/setup/pins.ts'
 import { makeTempDir } from '../../../../test/setup/temp.ts'
 import { until } from '../../../../test/setup/until.ts'
@@ -241,6 +241,28 @@ test('a session whose cursor stops a vacuum is ended when core waits for the vac
   await vacuum
   expect(foreign.ended).toBe(1)
   attacker.release(true)
+})
+
+test('a session with a snapshot that nobody waits for is not ended while another role blocks core', async () => {
+  const owner = await connect(ownerUrl)
+  try {
+    await owner.query('begin; lock table wallet in access exclusive mode')
+    const locked = openAs('ledger', chainKey).query('begin; lock table wallet in exclusive mode; commit')
+    // Like a session of core that has just begun and has no mark yet.
+    const unmarked = await openAs('ledger').connect()
+    await unmarked.query('begin isolation level repeatable read; select from webhook')
+    await until('core waits', async () => {
+      await foreign.look()
+      return foreign.describeBlocking() !== ''
+    })
+    await unmarked.query('commit')
+    expect(foreign.ended).toBe(0)
+    unmarked.release(true)
+    await owner.query('commit')
+    await locked
+  } finally {
+    await owner.end()
+  }
 })
 
 test('sessions that keep replaced rows from removal one after another, each for a moment, are ended after a while', async () => {

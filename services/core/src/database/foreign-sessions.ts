@@ -58,6 +58,7 @@ type Session = BlockingSession & {
   hasOverflowed: boolean
   /** Whether it is in the database of core. */
   isHere: boolean
+  isVacuum: boolean
 }
 
 type EndedSession = Pick<Session, 'pid' | 'application' | 'address' | 'startedAt'>
@@ -94,7 +95,8 @@ const findSessionsStatement = statement<Session>(
      -- A snapshot counts for its own database, and a transaction for all of them.
      coalesce(case when a.datname = current_database() then a.backend_xmin end, a.backend_xid)::text as oldest,
      a.pid in (select pid from overflowed) as "hasOverflowed",
-     a.datname is not distinct from current_database() as "isHere"
+     a.datname is not distinct from current_database() as "isHere",
+     a.pid in (select pid from pg_stat_progress_vacuum) as "isVacuum"
    from pg_stat_activity a
    -- In all databases: a session can also lock the role itself, which a migration changes.
    where a.pid <> pg_backend_pid() and (a.usename = session_user or a.pid in (select pid from blocking))`,
@@ -296,7 +298,8 @@ export class ForeignSessions {
       ({ hasRoleOfCore, blocks }) => !hasRoleOfCore && blocks.some(pid => cores.has(pid)),
     )
     // A vacuum waits for a page at which a cursor is, while core waits for the vacuum. PostgreSQL does not say whose cursor it is.
-    const mayBlockVacuum = ({ isHere, oldest }: Session) => blockingOthers.length > 0 && isHere && oldest !== null
+    const isVacuumBlocking = blockingOthers.some(({ isVacuum }) => isVacuum)
+    const mayBlockVacuum = ({ isHere, oldest }: Session) => isVacuumBlocking && isHere && oldest !== null
     await this.#end(
       foreign.filter(
         session =>
