@@ -622,7 +622,7 @@ describe('the audit', () => {
           insert into audit (at, actor, action, workspace_id, target, after, position, mac)
           select now(), 'gateway:g', 'nonces.begin', null, case when n % 2 = 0 then '${known}' else gen_random_uuid()::text end,
             (select after from audit where target = '${known}' order by id limit 1), position + n, ${garbage}
-          from audit_head, generate_series(${from + 1}, ${Math.min(count, from + atATime)}) n
+          from audit_head, generate_series(1, ${Math.min(atATime, count - from)}) n
           where workspace_id = '00000000-0000-0000-0000-000000000000'`,
         )
     }
