@@ -13,7 +13,8 @@ const schema = 'bucket_1'
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: unit } },
+      // They share what a worker has loaded: loading takes longer than most of them.
+      { extends: true, test: { name: 'unit', include: unit, isolate: false } },
       { extends: true, test: { name: 'system', include: system, globalSetup: ['test/setup/global.ts'] } },
       {
         extends: true,
