@@ -169,3 +169,12 @@ test.each<[body: unknown, fault: object | null]>([
 ])('a batch %j', (body, fault) => {
   expect(faultOf('/transfer/command/batch', body)).toEqual(fault)
 })
+
+test('the largest batch is not too large, and a body with more values is refused before it is parsed', () => {
+  const item = { ...create, remark: '[,]', reference: '{:}', holdId: 'any', holdRemainder: 'KEEP' }
+  const transfers = Array.from({ length: 100 }, (_, at) => ({ ...item, bizId: `item-${at}` }))
+  expect(faultOf('/transfer/command/batch', { transfers })).toBeNull()
+  const keys = Array.from({ length: 4_096 }, (_, at) => `"${at}":1`).join()
+  for (const body of [`{${keys}}`, `{"transfers":[{${keys}}]}`, '['.repeat(4_097), `{${keys}`])
+    expect(faultOf('/transfer/command/batch', body)).toEqual({ field: 'body', reason: 'TOO_MANY_VALUES', limit: 4_096 })
+})

@@ -1,11 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { batchItemSchema, DomainError, type FieldFault } from '@workspace-wallet/contract'
+import { countInJson } from '@workspace-wallet/runtime/count-in-json'
 import type { z } from 'zod'
 import { fieldFault, issueFault, shortened, unknownFault } from './field-fault.ts'
 import { findRepeatedKey } from './repeated-key.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const jsonType = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i
+
+/** What a body may have at most. A batch of 100 transfers has 2,000 values with all fields; more than this takes milliseconds to parse. */
+const limits = { values: 4_096, depth: 4_096 }
 
 /** The schema of a body: an object without unknown keys. Its error messages are FieldReasons. */
 export type BodySchema = z.ZodObject
@@ -33,6 +37,11 @@ export function parseJsonBody<Schema extends BodySchema>(
 }
 
 function parseJson(body: Buffer): { text: string; value: unknown } {
+  try {
+    countInJson(body, limits)
+  } catch {
+    throw fieldFault('body', 'TOO_MANY_VALUES', { limit: limits.values })
+  }
   try {
     const text = utf8.decode(body)
     return { text, value: JSON.parse(text) }

@@ -111,6 +111,8 @@ export const enUS: Locale = {
     EMPTY: ({ field }) => `${field} must not be empty or blank. An optional field can be left out.`,
     TOO_LONG: ({ field, limit }) => `${field} must have at most ${limit} characters.`,
     TOO_MANY: ({ field, limit }) => `${field} must have at most ${limit} items.`,
+    TOO_MANY_VALUES: ({ field, limit }) =>
+      `${field} has too many values: the names in it, its strings, numbers, objects and arrays may be at most ${limit} together.`,
     BAD_CHARACTER: ({ field }) =>
       `${field} contains U+0000 or half of a surrogate pair. All other Unicode characters are allowed.`,
     NOT_ONE_LINE: ({ field }) =>

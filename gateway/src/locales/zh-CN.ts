@@ -105,6 +105,8 @@ export const zhCN: Locale = {
     EMPTY: ({ field }) => `${field} 不能为空或只含空白。可选字段可以省略。`,
     TOO_LONG: ({ field, limit }) => `${field} 最多 ${limit} 个字符。`,
     TOO_MANY: ({ field, limit }) => `${field} 最多 ${limit} 项。`,
+    TOO_MANY_VALUES: ({ field, limit }) =>
+      `${field} 包含的值过多：其中的名称、字符串、数字、对象和数组合计最多 ${limit} 个。`,
     BAD_CHARACTER: ({ field }) => `${field} 含有 U+0000 或不成对的代理字符。其他 Unicode 字符均可使用。`,
     NOT_ONE_LINE: ({ field }) => `${field} 含有控制字符（例如换行符或制表符）。其他 Unicode 字符均可使用。`,
     NOT_VISIBLE_ASCII: ({ field }) =>

@@ -122,6 +122,7 @@ export const fieldReasons = [
   'EMPTY',
   'TOO_LONG',
   'TOO_MANY',
+  'TOO_MANY_VALUES',
   'BAD_CHARACTER',
   'NOT_ONE_LINE',
   'NOT_VISIBLE_ASCII',

@@ -1,5 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import { batchByteLimit } from '@workspace-wallet/contract'
+import { countInJson } from '@workspace-wallet/runtime/count-in-json'
 import { countInMessagePack, TooManyValues } from '@workspace-wallet/runtime/count-in-message-pack'
 import type { Role } from '../trpc/service-token.ts'
 
@@ -28,7 +29,7 @@ export const maxDepth = 32
 /** What the records in a batch of calls may have: its objects are calls and their inputs, which have few and short keys. */
 const recordLimits = { records: 256, recordKeys: 64, recordKeyBytes: 31 }
 
-export function tooManyElements(elements: number): TRPCError {
+function tooManyElements(elements: number): TRPCError {
   return new TRPCError({
     code: 'PAYLOAD_TOO_LARGE',
     message: `a request with this service token may have at most ${elements} values, and values within values at most ${maxDepth} deep`,
@@ -46,5 +47,14 @@ export function countInBatch(body: Uint8Array, maxElements: number): number {
   } catch (error) {
     if (error instanceof TooManyValues) throw tooManyElements(maxElements)
     throw new TRPCError({ code: 'BAD_REQUEST', message: 'a batch must be calls in MessagePack', cause: error })
+  }
+}
+
+/** Counts the values in a body of JSON before it is parsed. @throws TRPCError PAYLOAD_TOO_LARGE */
+export function countInJsonBody(text: Uint8Array, maxElements: number): number {
+  try {
+    return countInJson(text, { values: maxElements, depth: maxDepth })
+  } catch (error) {
+    throw error instanceof TooManyValues ? tooManyElements(maxElements) : error
   }
 }

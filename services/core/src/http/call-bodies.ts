@@ -2,9 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
 import { type Body, BodyError, BodyMemory, BodyReader, type BodyShare } from '@workspace-wallet/runtime'
 import type { CallerToken } from '../trpc/service-token.ts'
-import { bodyLimits, countInBatch } from './body-limits.ts'
+import { bodyLimits, countInBatch, countInJsonBody } from './body-limits.ts'
 import { BodyRotation } from './body-rotation.ts'
-import { countInJson } from './count-in-json.ts'
 
 /** How long a caller may take to send a body. */
 const deadlineMs = 10_000
@@ -81,7 +80,7 @@ export class CallBodies {
   async read(request: IncomingMessage, token: CallerToken): Promise<Body> {
     const limits = bodyLimits[token.role]
     const sender = senderOf(token)
-    const weigh = (bytes: Buffer) => bytes.length + countInJson(bytes, limits.elements) * elementBytes
+    const weigh = (bytes: Buffer) => bytes.length + countInJsonBody(bytes, limits.elements) * elementBytes
     const body = await this.#reader.read(request, { limitBytes: limits.bytes, sender, weigh }).catch(cause => {
       throw cause instanceof BodyError ? errorOf(cause, limits.bytes) : cause
     })

@@ -1,8 +1,7 @@
 import { packBatch } from '@workspace-wallet/contract'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bodyLimits, countInBatch, maxDepth } from './body-limits.ts'
-import { countInJson } from './count-in-json.ts'
+import { bodyLimits, countInBatch, countInJsonBody, maxDepth } from './body-limits.ts'
 
 const limit = 1_000
 
@@ -31,7 +30,7 @@ describe('JSON', () => {
   test('every JSON text is counted, with at least the values that are parsed', () => {
     fc.assert(
       fc.property(fc.json(), text => {
-        expect(countInJson(Buffer.from(text), 1_000_000)).toBeGreaterThanOrEqual(valuesIn(JSON.parse(text)))
+        expect(countInJsonBody(Buffer.from(text), 1_000_000)).toBeGreaterThanOrEqual(valuesIn(JSON.parse(text)))
       }),
     )
   })
@@ -42,12 +41,12 @@ describe('JSON', () => {
     ['too many keys', `{${'"a":1,'.repeat(600)}"a":1}`],
     ['values too deep in others', '['.repeat(maxDepth + 1)],
   ])('is too large: %s', (_, text) => {
-    expect(() => countInJson(Buffer.from(text), limit)).toThrow('at most 1000 values')
+    expect(() => countInJsonBody(Buffer.from(text), limit)).toThrow('at most 1000 values')
   })
 
   test('brackets and commas in strings are no values', () => {
     const text = JSON.stringify(`${'[{,:'.repeat(1_000)}"\\`.repeat(2))
-    expect(countInJson(Buffer.from(text), limit)).toBe(1)
+    expect(countInJsonBody(Buffer.from(text), limit)).toBe(1)
   })
 })
 
@@ -87,6 +86,6 @@ test('the largest calls of every role are within its limits', () => {
     expect(countInBatch(packed, limits.elements), role).toBeLessThanOrEqual(limits.elements)
     // Other encoders name the keys of each object.
     expect(json.length, role).toBeLessThanOrEqual(limits.bytes)
-    expect(countInJson(json, limits.elements), role).toBeLessThanOrEqual(limits.elements)
+    expect(countInJsonBody(json, limits.elements), role).toBeLessThanOrEqual(limits.elements)
   }
 })

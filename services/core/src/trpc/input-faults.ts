@@ -38,6 +38,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
 type OtherReason =
   | 'UNKNOWN'
   | 'NOT_AN_OBJECT'
+  | 'TOO_MANY_VALUES'
   | 'NOT_JSON'
   | 'NOT_A_SORT'
   | 'NOT_SORTABLE'

@@ -1,4 +1,4 @@
-import { maxDepth, tooManyElements } from './body-limits.ts'
+import { type MessagePackLimits, TooManyValues } from './count-in-message-pack.ts'
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
@@ -7,10 +7,10 @@ const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x
  * Counts the values in a JSON text before anything is allocated for them. It does not check the syntax: JSON.parse does.
  *
  * @param text in UTF-8
- * @throws TRPCError PAYLOAD_TOO_LARGE
+ * @throws TooManyValues
  */
-export function countInJson(text: Uint8Array, maxElements: number): number {
-  let elements = 1
+export function countInJson(text: Uint8Array, limits: Pick<MessagePackLimits, 'values' | 'depth'>): number {
+  let values = 1
   let depth = 0
   let isInString = false
   for (let at = 0; at < text.length; at++) {
@@ -19,12 +19,12 @@ export function countInJson(text: Uint8Array, maxElements: number): number {
       if (byte === backslash) at++
       else if (byte === quote) isInString = false
     } else if (byte === quote) isInString = true
-    else if (byte === comma || byte === colon) elements++
+    else if (byte === comma || byte === colon) values++
     else if (byte === openBracket || byte === openBrace) {
-      elements++
+      values++
       depth++
     } else if (byte === closeBracket || byte === closeBrace) depth--
-    if (elements > maxElements || depth > maxDepth) throw tooManyElements(maxElements)
+    if (values > limits.values || depth > limits.depth) throw new TooManyValues()
   }
-  return elements
+  return values
 }
