@@ -2,6 +2,12 @@ import { z } from 'zod'
 import { type IdKind, idPrefixes, looksLikeId } from './ids.ts'
 
 const bizIdLength = 64
+const bizIdPattern = /^[A-Za-z0-9][A-Za-z0-9._:-]*$/
+
+/** Whether a text has the form of a bizId. Nothing has another one. */
+export function isBizId(text: string): boolean {
+  return text.length <= bizIdLength && bizIdPattern.test(text)
+}
 
 /**
  * The idempotency key of a command, chosen by the client and unique in a workspace for ever: among its transfers of every
@@ -15,7 +21,7 @@ function bizIdExcept({ words, kinds }: { words: string[]; kinds: IdKind[] }) {
     .string('NOT_A_STRING')
     .min(1, 'EMPTY')
     .max(bizIdLength, 'TOO_LONG')
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'NOT_A_BIZ_ID')
+    .regex(bizIdPattern, 'NOT_A_BIZ_ID')
     .refine(text => !words.includes(text) && !looksLikeId(kinds, text), {
       error: 'RESERVED',
       params: { limit: forms.join(', ') },

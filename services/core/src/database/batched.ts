@@ -12,23 +12,23 @@ type Batched<Source, Key, Row, Result> = {
   nameOf: { key: (key: Key) => string; row: (row: Row) => string }
   /** Returns what is read. If it throws, only the reads of this row fail. */
   resultOf: (source: Source, row: Row) => Result | Promise<Result>
-  /** For reads that no limit precedes: one statement runs at a time, and reads meanwhile share the next ones. */
+  /** For reads that no limit precedes: one statement of each caller runs at a time, and its reads meanwhile share the next ones. */
   isSerial?: boolean
 }
 
 /**
  * Makes a function that reads one row by its key. Reads of the same turn of the event loop share one statement, so a
- * hundred balances are one round trip. Nothing is cached.
+ * hundred balances are one round trip. Nothing is cached. `caller`: reads of different callers share no statement.
  */
 export function batched<Source extends object, Key, Row, Result>({
   readMany,
   nameOf,
   resultOf,
   isSerial = false,
-}: Batched<Source, Key, Row, Result>): (source: Source, key: Key) => Promise<Result | null> {
-  const loaders = new WeakMap<Source, DataLoader<Key, Result | null>>()
+}: Batched<Source, Key, Row, Result>): (source: Source, key: Key, caller?: string) => Promise<Result | null> {
+  const loaders = new WeakMap<Source, Map<string, DataLoader<Key, Result | null>>>()
 
-  function loaderFor(source: Source): DataLoader<Key, Result | null> {
+  function loaderFor(source: Source, caller: string): DataLoader<Key, Result | null> {
     const readAll = async (keys: readonly Key[]) => {
       const asked = new Map(keys.map(key => [nameOf.key(key), key]))
       const results = new Map<string, Result | Error>()
@@ -41,11 +41,12 @@ export function batched<Source extends object, Key, Row, Result>({
     const readForAll = (keys: readonly Key[]) => callingToken.exit(() => readAll(keys))
     const options = { cache: false, maxBatchSize: batchLimit }
     const loader = isSerial ? serialLoader(readForAll, options) : new DataLoader(readForAll, options)
-    loaders.set(source, loader)
+    const ofSource = loaders.get(source) ?? new Map()
+    loaders.set(source, ofSource.set(caller, loader))
     return loader
   }
 
-  return (source, key) => (loaders.get(source) ?? loaderFor(source)).load(key)
+  return (source, key, caller = '') => (loaders.get(source)?.get(caller) ?? loaderFor(source, caller)).load(key)
 }
 
 function serialLoader<Key, Result>(

@@ -17,6 +17,9 @@ export interface Place {
   readonly access: { readonly isCurrent: boolean; readonly moves: number }
 }
 
+/** The token of a call. Look-ups for one keep none for others waiting: a call may name any number of objects that do not exist. */
+export type Asker = { role: string; name: string }
+
 /** Where an object is. `moves`: of the place, before it was asked. */
 type Remembered<Each> = { place: Each; moves: number }
 
@@ -60,7 +63,7 @@ export class Places<Each extends Place = Place> {
    * @throws DomainError S002 if the places that answer in time only have rows of an object that is elsewhere, or none, and another one does
    *   not answer
    */
-  async of(kind: PlacedKind, id: string): Promise<Each> {
+  async of(kind: PlacedKind, id: string, { role, name }: Asker): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
     if (uuid === null) return this.home
     const remembered = this.#remembered.get(uuid)
@@ -68,7 +71,7 @@ export class Places<Each extends Place = Place> {
     const moves = this.all.map(({ access }) => access.moves)
     const answers = await askAll(
       this.all,
-      async place => ({ place, row: await lookUps[kind](place, uuid) }),
+      async place => ({ place, row: await lookUps[kind](place, uuid, `${role}:${name}`) }),
       found => found.some(({ row }) => row !== null && isUsable(row)),
     )
     const found = answers.flatMap(answer => (answer?.row ? { place: answer.place, row: answer.row } : []))
@@ -106,10 +109,13 @@ export class Places<Each extends Place = Place> {
    *
    * @throws DomainError S002 if no place has the transfer, and one does not answer in time
    */
-  async ofTransfer(id: Id<'transfer'>): Promise<readonly Each[]> {
+  async ofTransfer(id: Id<'transfer'>, { role, name }: Asker): Promise<readonly Each[]> {
     if (this.all.length === 1) return this.all
     const uuid = uuidFromId('transfer', id)
-    const answers = await askAll(this.all, async place => ({ place, hasIt: (await hasTransfer(place, uuid)) !== null }))
+    const answers = await askAll(this.all, async place => ({
+      place,
+      hasIt: (await hasTransfer(place, uuid, `${role}:${name}`)) !== null,
+    }))
     const having = answers.flatMap(answer => (answer?.hasIt ? answer.place : []))
     if (having.length === 0 && answers.includes(null)) throw new DomainError('S002', { retryAfterSeconds: 1 })
     return having

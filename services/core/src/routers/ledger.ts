@@ -38,7 +38,7 @@ import { countHaltedLedgers, findHaltedLedgers } from '../ledger/store/halt.ts'
 import { mergeNumbered, takeInTurns } from '../places/merge.ts'
 import { type CallContext, type Context, type Core, placesOf } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, homeAdminProcedure, homeReadProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 import { Workspace } from '../workspaces/entities.ts'
 
@@ -56,7 +56,7 @@ export const ledger = router({
     return mergeVerifications(verifications)
   }),
 
-  verifications: operatorReadProcedure
+  verifications: homeReadProcedure
     .input(listRecordsInput)
     .output(verificationRecords)
     .query(async ({ ctx, input }) => {
@@ -66,7 +66,7 @@ export const ledger = router({
       return { verifications: items, next }
     }),
 
-  checkpoints: operatorReadProcedure
+  checkpoints: homeReadProcedure
     .input(listRecordsInput)
     .output(checkpointRecords)
     .query(async ({ ctx, input }) => {
@@ -76,7 +76,7 @@ export const ledger = router({
       return { checkpoints: items, next }
     }),
 
-  uploadCheckpoint: adminProcedure
+  uploadCheckpoint: homeAdminProcedure
     .input(uploadCheckpointInput)
     .output(checkpointPartReceipt)
     .mutation(async ({ ctx: { places }, input: { uploadId, part } }) => {
@@ -102,7 +102,7 @@ export const ledger = router({
       return oneForEach(ctx, inTurn(parts))
     }),
 
-  halted: operatorReadProcedure.output(haltedLedgers).query(async ({ ctx }) => {
+  halted: homeReadProcedure.output(haltedLedgers).query(async ({ ctx }) => {
     const { all } = ctx.places
     const found = await Promise.all(all.map(({ reads }) => findHaltedLedgers(reads, listedHalted)))
     const counts = await Promise.all(all.map(({ reads }) => countHaltedLedgers(reads)))

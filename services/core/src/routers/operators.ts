@@ -11,12 +11,12 @@ import {
 import { z } from 'zod'
 import { createOperator, disableOperator, listOperators, rotateOperator } from '../operators/operations.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { homeAdminProcedure, homeReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 
 /** People who operate the service, each with a token of their own. */
 export const operators = router({
-  create: adminProcedure
+  create: homeAdminProcedure
     .input(createOperatorInput)
     .output(issuedOperator)
     .mutation(({ ctx, input: { reason, ...operator } }) =>
@@ -25,7 +25,7 @@ export const operators = router({
       ),
     ),
 
-  rotate: adminProcedure
+  rotate: homeAdminProcedure
     .input(rotateOperatorInput)
     .output(issuedOperator)
     .mutation(({ ctx, input: { reason, ...rotation } }) =>
@@ -34,14 +34,14 @@ export const operators = router({
       ),
     ),
 
-  disable: adminProcedure
+  disable: homeAdminProcedure
     .input(operatorInput)
     .output(z.void())
     .mutation(({ ctx, input: { name, reason } }) =>
       inTransaction({ ...ctx, reason }, (em, actor) => disableOperator(em, actor, name)),
     ),
 
-  list: operatorReadProcedure
+  list: homeReadProcedure
     .input(listOperatorsInput)
     .output(operatorPage)
     .query(({ ctx, input }) => listOperators(ctx.core.orm.em.fork(), input)),
@@ -49,7 +49,7 @@ export const operators = router({
 
 /** The token of the caller. */
 export const session = router({
-  whoami: operatorReadProcedure
+  whoami: homeReadProcedure
     .meta({ hasOwnLimit: true })
     .output(sessionOutput)
     .query(({ ctx: { actor, token } }) => {

@@ -8,7 +8,7 @@ import {
 import { checkReceipt, receiptOf } from '../receipts/operations.ts'
 import { publicKeysOf } from '../signing/signing-keys.ts'
 import { router } from '../trpc/init.ts'
-import { operatorReadProcedure, publicKeyProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
+import { homeReadProcedure, publicKeyProcedure, workspaceReadProcedure } from '../trpc/procedures.ts'
 
 export const receipts = router({
   get: workspaceReadProcedure('transfer:read')
@@ -22,11 +22,11 @@ export const receipts = router({
     .output(receiptKeys)
     .query(({ ctx }) => publicKeysOf(ctx.core.receiptKeys)),
 
-  check: operatorReadProcedure
+  check: homeReadProcedure
     .meta({ hasOwnLimit: true })
     .input(checkReceiptInput)
     .output(receiptCheck)
-    .query(({ ctx: { core, places }, input }) =>
-      checkReceipt(core.receiptKeys, input.receipt, workspaceId => places.of('workspace', workspaceId)),
+    .query(({ ctx: { core, places, token }, input }) =>
+      checkReceipt(core.receiptKeys, input.receipt, workspaceId => places.of('workspace', workspaceId, token)),
     ),
 })

@@ -13,10 +13,10 @@ import { findByText, mergeFound } from '../search/find.ts'
 import { placeOfTransfer, placesOfTransfers } from '../search/transfer-places.ts'
 import { getFunding, listFundings, mergeTransfers } from '../search/transfers.ts'
 import { router } from '../trpc/init.ts'
-import { operatorReadProcedure } from '../trpc/procedures.ts'
+import { homeReadProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 
 export const search = router({
-  find: operatorReadProcedure
+  find: homeReadProcedure
     .meta({ hasOwnLimit: true })
     .input(findInput)
     .output(findResult)

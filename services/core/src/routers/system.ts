@@ -21,23 +21,23 @@ import { recordBackup } from '../system/backups.ts'
 import { mergeStatuses, readStatus } from '../system/status.ts'
 import type { Core } from '../trpc/context.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, gatewayProcedure, instanceProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { gatewayProcedure, homeAdminProcedure, homeReadProcedure, instanceProcedure } from '../trpc/procedures.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { inTransaction } from '../trpc/transactions.ts'
 
 export const system = router({
-  status: operatorReadProcedure
+  status: homeReadProcedure
     .output(systemStatus)
     .query(async ({ ctx }) => mergeStatuses(await Promise.all(ctx.places.all.map(place => readStatus(place, ctx))))),
 
-  activity: operatorReadProcedure
+  activity: homeReadProcedure
     .input(activityInput)
     .output(systemActivity)
     .query(async ({ ctx, input }) =>
       mergeActivities(await Promise.all(ctx.places.all.map(place => readActivity(place, ctx, input)))),
     ),
 
-  recordBackup: adminProcedure
+  recordBackup: homeAdminProcedure
     .input(recordBackupInput)
     .output(z.void())
     .mutation(async ({ ctx, input }) => {
@@ -65,7 +65,7 @@ export const refusals = router({
     // The name of the token: a gateway cannot report as another one.
     .mutation(({ ctx, input }) => ctx.core.refusals.store(ctx.token.name, input.refusals, input.dropped)),
 
-  list: operatorReadProcedure
+  list: homeReadProcedure
     .input(listRefusalsInput)
     .output(refusalPage)
     .query(async ({ ctx, input }) => {

@@ -145,7 +145,7 @@ export const courier = router({
     .input(deliveryReport)
     .output(deliveryReportAnswer)
     .mutation(async ({ ctx, input }) => {
-      const core = await ctx.places.of('webhook', input.webhookId)
+      const core = await ctx.places.of('webhook', input.webhookId, ctx.token)
       return core.courierCalls.run(ctx.token.name, () =>
         inTransaction({ ...ctx, core }, em => reportDeliveries(em, input)),
       )

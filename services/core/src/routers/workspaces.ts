@@ -15,12 +15,12 @@ import { emptiestPlace } from '../places/emptiest.ts'
 import { searchIn } from '../search/bounded-search.ts'
 import { getWorkspace, listMembers, listWorkspaces, mergeWorkspaces } from '../search/workspaces.ts'
 import { router } from '../trpc/init.ts'
-import { adminProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
+import { adminProcedure, homeAdminProcedure, homeReadProcedure, operatorReadProcedure } from '../trpc/procedures.ts'
 import { inAccessTransaction, inTransaction } from '../trpc/transactions.ts'
 import { addMember, createWorkspace, deleteWorkspace, removeMember } from '../workspaces/operations.ts'
 
 export const workspaces = router({
-  list: operatorReadProcedure
+  list: homeReadProcedure
     .input(listWorkspacesInput)
     .output(workspacePage)
     .query(async ({ ctx, input }) => {
@@ -35,7 +35,7 @@ export const workspaces = router({
       searchIn(ctx.core, ctx, { blamed: 'workspaceId', read: em => getWorkspace(em, input.workspaceId) }),
     ),
 
-  create: adminProcedure
+  create: homeAdminProcedure
     .input(createWorkspaceInput)
     .output(z.object({ workspaceId: z.string() }))
     .mutation(async ({ ctx, input }) => {

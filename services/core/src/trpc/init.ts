@@ -26,6 +26,8 @@ export type Callers = {
    * Null if no gateway may call the procedure, or if gateways call it for themselves.
    */
   scope: Scope | null
+  /** Set if the input names no workspace and no API key. The call is then made at home, whatever the caller sends besides. */
+  isOfHome?: boolean
 }
 
 export const t = initTRPC

@@ -1,7 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { AnyProcedure, AnyRouter } from '@trpc/server'
+import { mintId, uuidFromId } from '@workspace-wallet/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { connect, createTestDatabase, query, type TestDatabase } from '../../../../test/setup/database.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { callingToken } from '../database/workspace-concurrency-limit.ts'
+import { appRouter } from '../routers/app-router.ts'
+import type { Meta } from './init.ts'
+import type { Role } from './service-token.ts'
 
 let testCore: TestCore
 beforeAll(async () => {
@@ -58,4 +64,63 @@ test('what a viewer or a service lists does not count as listed by the workspace
   for (const role of ['viewer', 'service'] as const)
     await testCore.as(role).wallets.list({ ...page, caller: { requestId: 'test' } })
   expect(callers).toEqual([undefined, 'viewer:test', 'service:test'])
+})
+
+describe('with several places', () => {
+  let second: TestDatabase
+  let two: TestCore
+  beforeAll(async () => {
+    second = await createTestDatabase()
+    two = await openTestCore({ furtherPlaces: [second] })
+  })
+  afterAll(() => two.close())
+
+  test('procedures are of home if their inputs name no workspace and no key, except the list of refused calls', () => {
+    const { procedures } = (appRouter as unknown as AnyRouter)._def
+    const named = Object.entries<AnyProcedure>(procedures).map(([path, { _def }]) => {
+      const { inputs, meta } = _def as unknown as { inputs: { shape: object }[]; meta: Meta }
+      const namesPlace = inputs.some(({ shape }) => 'workspaceId' in shape || 'apiKey' in shape)
+      return { path, namesPlace, isOfHome: meta.callers!.isOfHome ?? false }
+    })
+    expect(named.filter(({ namesPlace, isOfHome }) => namesPlace === isOfHome)).toEqual([
+      { path: 'refusals.list', namesPlace: true, isOfHome: true },
+    ])
+  })
+
+  test('what belongs to no workspace is at home, also if the caller names a workspace of another place', async () => {
+    const admin = two.as('admin')
+    const { workspaceId } = await admin.workspaces.create({ name: 'Test', place: 1 })
+    const isThere = 'select from workspace where id = $1'
+    expect(await query(second.ownerUrl, isThere, [uuidFromId('workspace', workspaceId)])).toHaveLength(1)
+    const operator = { name: 'somebody', role: 'viewer' as const, workspaceId }
+    await admin.operators.create(operator)
+    expect(await query(two.database.ownerUrl, 'select from operator')).toHaveLength(1)
+    expect(await query(second.ownerUrl, 'select from operator')).toHaveLength(0)
+  })
+
+  test('look-ups of workspaces for one token keep none for another one waiting', async () => {
+    const owner = await connect(second.ownerUrl)
+    const observer = await connect(second.ownerUrl)
+    const waiting = async () => {
+      const statement = `select from pg_stat_activity
+        where datname = current_database() and application_name = 'core reads' and wait_event_type = 'Lock'`
+      return (await observer.query(statement)).rows.length
+    }
+    try {
+      await owner.query('begin; lock table workspace in access exclusive mode')
+      const lookUp = (role: Role) =>
+        two
+          .as(role)
+          .wallets.balance({ workspaceId: mintId('workspace'), walletId: mintId('wallet'), caller: { requestId: 'r' } })
+          .catch(() => 'failed')
+      const answers = [lookUp('viewer')]
+      await until('a look-up waits', async () => (await waiting()) === 1)
+      answers.push(lookUp('viewer'), lookUp('service'))
+      await until('that of the other token runs too', async () => (await waiting()) === 2)
+      await owner.query('commit')
+      expect(await Promise.all(answers)).toEqual(['failed', 'failed', 'failed'])
+    } finally {
+      await Promise.all([owner.end(), observer.end()])
+    }
+  })
 })

@@ -4,7 +4,6 @@ import type { Scope } from '@workspace-wallet/contract'
 import { runWithSpan } from '@workspace-wallet/runtime/tracing'
 import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
 import { callingToken } from '../database/workspace-concurrency-limit.ts'
-import type { Places } from '../places/places.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import { startCallSpan } from './call-span.ts'
 import type { CallContext, Context, Core } from './context.ts'
@@ -35,7 +34,7 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     throw error
   }
   const begin = async () => {
-    const placed = ctx.places.all.length === 1 ? ctx : { ...ctx, core: await placeNamedIn(ctx.places, rawInput) }
+    const placed = ctx.places.all.length === 1 ? ctx : { ...ctx, core: await placeOf(ctx, callers, rawInput) }
     const caller = await identify(placed, callers, rawInput)
     const run = async () => next({ ctx: { core: placed.core, ...caller, requestId } })
     // Of the place, so that calls that wait for one place take nothing from those on others.
@@ -58,10 +57,11 @@ function roleMessage(role: Role, path: string, allowed: readonly Role[] = []): s
 }
 
 /** The place of the workspace or API key that an input names, otherwise home. @throws as `Places.of` */
-async function placeNamedIn(places: Places<Core>, rawInput: unknown): Promise<Core> {
+async function placeOf({ places, token }: Context, { isOfHome }: Callers, rawInput: unknown): Promise<Core> {
+  if (isOfHome) return places.home
   const { workspaceId, apiKey } = (rawInput ?? {}) as { workspaceId?: unknown; apiKey?: unknown }
-  if (typeof workspaceId === 'string') return places.of('workspace', workspaceId)
-  if (typeof apiKey === 'string') return places.of('apiKey', apiKey)
+  if (typeof workspaceId === 'string') return places.of('workspace', workspaceId, token)
+  if (typeof apiKey === 'string') return places.of('apiKey', apiKey, token)
   return places.home
 }
 
@@ -113,17 +113,28 @@ export const adminProcedure = procedureFor('admin')
 /** For what operators read, also those who may only read. It must not change anything. */
 export const operatorReadProcedure = procedureFor('admin', 'viewer')
 
+/** For calls whose inputs name no workspace and no API key. */
+function homeProcedureFor(...roles: [Role, ...Role[]]) {
+  return procedure.meta({ callers: { roles, scope: null, isOfHome: true } })
+}
+
+/** Like `adminProcedure`. */
+export const homeAdminProcedure = homeProcedureFor('admin')
+
+/** Like `operatorReadProcedure`. */
+export const homeReadProcedure = homeProcedureFor('admin', 'viewer')
+
 /** For gateways, for themselves. */
-export const gatewayProcedure = procedureFor('gateway')
+export const gatewayProcedure = homeProcedureFor('gateway')
 
 /** For couriers, which deliver webhooks. */
-export const courierProcedure = procedureFor('courier')
+export const courierProcedure = homeProcedureFor('courier')
 
 /** For the programs that report themselves. */
-export const instanceProcedure = procedureFor('gateway', 'courier')
+export const instanceProcedure = homeProcedureFor('gateway', 'courier')
 
 /** For the public keys of receipts. */
-export const publicKeyProcedure = procedureFor('gateway', 'service', 'admin', 'viewer')
+export const publicKeyProcedure = homeProcedureFor('gateway', 'service', 'admin', 'viewer')
 
 /** For deposits and withdrawals: the funding service and operators. */
 export const fundingProcedure = procedureFor('admin', 'funding')

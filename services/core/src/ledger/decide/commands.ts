@@ -3,6 +3,7 @@ import {
   DomainError,
   type Id,
   type IdKind,
+  isBizId,
   mintId,
   type Uuid,
   uuidFromId,
@@ -46,6 +47,6 @@ export function walletRefOf(text: string): WalletRef {
 /** An ID of this kind, or a bizId, which never has the form of such an ID. */
 export function nameOf<Kind extends IdKind>(kind: Kind, text: string): Name<Kind> {
   const id = uuidFromId(kind, text)
-  // PostgreSQL cannot store the null character, so nothing has such a bizId. Nor is it empty.
-  return id ? { id } : { bizId: text.includes('\u0000') ? '' : text }
+  // Nothing has an empty bizId. Texts of other forms may be as long as a body, and take long to write into a statement.
+  return id ? { id } : { bizId: isBizId(text) ? text : '' }
 }
