@@ -10,6 +10,7 @@ export type Procedure = {
   roles: readonly string[] | undefined
   /** The scope that an API key needs for which a gateway calls. */
   scope: Scope | null | undefined
+  isOfHome: boolean
 }
 
 /** All procedures of core. */
@@ -20,6 +21,7 @@ export function findProcedures(): Promise<Procedure[]> {
       type: await typeOf(path),
       roles: meta?.callers?.roles,
       scope: meta?.callers?.scope,
+      isOfHome: meta?.callers?.isOfHome ?? false,
     })),
   )
 }
