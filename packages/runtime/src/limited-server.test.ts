@@ -49,7 +49,8 @@ async function exchange(port: number, text: string): Promise<string> {
     answer += String(piece)
   })
   socket.write(text)
-  await once(socket, 'close')
+  // `once` would fail if the server resets the connection while the client still sends.
+  await new Promise(resolve => socket.once('close', resolve))
   return answer
 }
 
@@ -71,6 +72,24 @@ test.each([
     expect(got.parsed).toBe(limit + 1)
   },
 )
+
+test('long targets and headers also close the connection if several requests have them, and not if one has', async () => {
+  const long = request(`X-Long: ${'x'.repeat(15_000)}\r\n`)
+  const target = `GET /${'x'.repeat(15_000)} HTTP/1.1\r\nHost: x\r\n\r\n`
+  for (const first of [long, target]) {
+    const { got, port } = await startServer()
+    await exchange(port, first + long.repeat(100))
+    expect(got).toEqual({ requests: 2, parsed: 3 })
+  }
+  const { got, port } = await startServer()
+  const socket = connect(port, '127.0.0.1')
+  for (const each of [long, target, long]) {
+    socket.write(each)
+    expect(String((await once(socket, 'data'))[0])).toContain('served')
+  }
+  expect(got.requests).toBe(3)
+  socket.destroy()
+})
 
 test.each([
   ['with an unknown expectation', request('Expect: x\r\n')],

@@ -8,6 +8,12 @@ const stopParsing = 2
 /** The parser of a connection, which calls `onIncoming` with each request. Not documented: limited-server.test.ts covers it. */
 type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
+/** Maximum length of the targets and headers of a connection's requests without a complete response, if there are several. */
+const pendingHeadLength = 32 * 1024
+
+type Pending = { requests: number; headLength: number }
+const nothing: Pending = { requests: 0, headLength: 0 }
+
 /** An option of Node's server that it reads from the server itself. Not documented. */
 type GuardedServer = Server & { requireHostHeader?: boolean }
 
@@ -17,11 +23,11 @@ type GuardedServer = Server & { requireHostHeader?: boolean }
  * them even if the first one closes the connection, and keep them until it has read from all other connections too: gigabytes.
  */
 export class PipelineLimit {
-  readonly #pending = new WeakMap<Duplex, number>()
+  readonly #pending = new WeakMap<Duplex, Pending>()
   readonly #ended = new WeakSet<Duplex>()
 
   /**
-   * Closes each connection of a server at its first request above the limit. All requests get to the handler of the server.
+   * Closes each connection of a server at its first request above the limits. All requests get to the handler of the server.
    *
    * @param limit maximum number of requests of a connection that have no complete response yet
    */
@@ -33,7 +39,7 @@ export class PipelineLimit {
       const { parser } = socket as ParsedSocket
       const { onIncoming } = parser
       parser.onIncoming = (request, isKeptAlive) => {
-        if (this.#pendingOf(socket) < limit && !this.#ended.has(socket)) return onIncoming(request, isKeptAlive)
+        if (this.#mayAdd(socket, request, limit)) return onIncoming(request, isKeptAlive)
         socket.destroy()
         return stopParsing
       }
@@ -41,9 +47,11 @@ export class PipelineLimit {
   }
 
   /** Call it first with each request. */
-  add({ socket }: IncomingMessage, response: ServerResponse): void {
-    this.#pending.set(socket, this.#pendingOf(socket) + 1)
-    response.once('close', () => this.#pending.set(socket, this.#pendingOf(socket) - 1))
+  add(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    const length = headLength(request)
+    this.#change(socket, 1, length)
+    response.once('close', () => this.#change(socket, -1, -length))
   }
 
   /** Closes a connection at its next request. */
@@ -53,10 +61,26 @@ export class PipelineLimit {
 
   /** Whether a connection has a request without a complete response. */
   isPending(socket: Duplex): boolean {
-    return this.#pendingOf(socket) > 0
+    return this.#pendingOf(socket).requests > 0
   }
 
-  #pendingOf(socket: Duplex): number {
-    return this.#pending.get(socket) ?? 0
+  #pendingOf(socket: Duplex): Pending {
+    return this.#pending.get(socket) ?? nothing
   }
+
+  #mayAdd(socket: Duplex, request: IncomingMessage, limit: number): boolean {
+    if (this.#ended.has(socket)) return false
+    const pending = this.#pendingOf(socket)
+    if (pending.requests === 0) return true
+    return pending.requests < limit && pending.headLength + headLength(request) <= pendingHeadLength
+  }
+
+  #change(socket: Duplex, requests: number, length: number): void {
+    const pending = this.#pendingOf(socket)
+    this.#pending.set(socket, { requests: pending.requests + requests, headLength: pending.headLength + length })
+  }
+}
+
+function headLength({ url = '', rawHeaders }: IncomingMessage): number {
+  return rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 }
