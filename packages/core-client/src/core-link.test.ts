@@ -112,6 +112,26 @@ describe('answers in parts', () => {
   })
 })
 
+test('large answers that arrive at once leave other connections a turn of the event loop between them', async () => {
+  const ids = [1, 2, 3, 4]
+  const frames = ids.map(id => packFrame(frameKinds.answers, id, packBatch([{ data: 'x'.repeat(70_000) }])))
+  const link = await openLink(frames)
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn++
+    next = setImmediate(count)
+  })
+  onTestFinished(() => clearImmediate(next))
+  const turns: number[] = []
+  const exchanges = ids.map(() => {
+    const exchange = new Exchange({ body: Buffer.of(0x90), calls: 1, onAnswer: () => turns.push(turn) }, 40, () => {})
+    link.send(exchange)
+    return exchange.done
+  })
+  await Promise.all(exchanges)
+  expect(new Set(turns).size).toBe(ids.length)
+})
+
 describe('answers with more than core sends', () => {
   const answers = (count: number) => packBatch(Array.from({ length: count }, () => ({ data: 1 })))
 

@@ -9,6 +9,11 @@ import { connectionLost, foreignAnswer, tooLongAnswer } from './request-failures
 
 /** How much may wait for a core that does not read, although it answers pings. */
 const maxUnsentBytes = 64 * 1024 * 1024
+/**
+ * After this many bytes of answers, other connections have a turn. Node reads up to 2 MiB of a connection before it turns to others,
+ * and a gateway takes milliseconds for 100 KiB: to decode them, and to make a response of them.
+ */
+const bytesPerTurn = 64 * 1024
 /** After this many ticks without a byte, a connection is checked with a ping: with exchanges, and without. */
 const [busyPingTicks, idlePingTicks] = [4, 40]
 /** After this many ticks without a byte, a connection without exchanges is closed. */
@@ -29,6 +34,8 @@ export class CoreLink {
     onFrame: (head, body) => this.#onFrame(head, body),
   })
   #lastId = 0
+  /** The bytes of answers since the last turn of the others. */
+  #turnBytes = 0
 
   /** @param head what has arrived after the response that opened the connection */
   constructor(url: string, socket: Socket, head: Buffer, limits: AnswerLimits) {
@@ -123,8 +130,20 @@ export class CoreLink {
     const exchange = this.#exchanges.get(id)
     // It was given up while its answers arrived.
     if (!exchange) return
+    this.#turnBytes += body.length
+    if (this.#turnBytes >= bytesPerTurn) this.#giveTurn()
     if (kind === frameKinds.rejection) exchange.fail(this.#rejectionIn(body, exchange))
     else this.#takeAnswers(kind === frameKinds.part, body, exchange)
+  }
+
+  /** Reads on in the next turn of the event loop. */
+  #giveTurn(): void {
+    this.#turnBytes = 0
+    this.#reader.pause()
+    this.#socket.pause()
+    setImmediate(() => {
+      if (!this.#socket.destroyed && this.#reader.resume()) this.#socket.resume()
+    })
   }
 
   #rejectionIn(body: Buffer, exchange: Exchange): NoAnswerError {
