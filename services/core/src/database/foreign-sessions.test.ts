@@ -1,6 +1,6 @@
 import { generateKeySync, type KeyObject, randomUUID } from 'node:crypto'
 import { createLog, type Log } from '@workspace-wallet/runtime'
-import type { Pool, PoolClient } from 'pg'
+import pg, { type Pool, type PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
 import { connect, query, urlOf, waitingForLocks } from '../../../../test/setup/database.ts'
@@ -110,6 +110,14 @@ function recordedLog() {
   const lines: { fields: object; message: string }[] = []
   const log = { error: (fields: object, message: string) => lines.push({ fields, message }), debug: () => {} }
   return { log: log as unknown as Log, lines }
+}
+
+/** Logs in, and starts half an hour later. Resolves when the session has ended. */
+function startLate(url: string): Promise<unknown> {
+  const client = new pg.Client({ connectionString: url, options: '-c post_auth_delay=2000' })
+  client.on('error', () => {})
+  client.connect().catch(() => {})
+  return new Promise(resolve => client.once('end', resolve))
 }
 
 const isAlive = async ({ pid }: { pid: number }, url = ownerUrl) =>
@@ -316,6 +324,41 @@ test('a session that stays long is ended, and one of a core is not', async () =>
   expect([await isAlive(core), await isAlive(other)]).toEqual([true, true])
   expect(foreign.ended).toBe(1)
   for (const { client } of [session, core, other]) client.release(true)
+})
+
+test('a session that has logged in and does not start is ended after a while, and one of another role is not', async () => {
+  const sessions = openAs('sessions', chainKey)
+  const { log, lines } = recordedLog()
+  const patient = new ForeignSessions(sessions, chainKey, log, { startingMs: 600_000 })
+  foreign = new ForeignSessions(sessions, chainKey, log, { startingMs: 1 })
+  const [attacker, other] = [serviceUrl, ownerUrl].map(startLate)
+  const starting = `select pid from pg_stat_activity where state = 'starting' and backend_xmin is not null`
+  await until('both have logged in', async () => (await query(ownerUrl, starting)).length === 2)
+  const ownPid = 'select pg_backend_pid()'
+  const { rows: before } = await sessions.query(ownPid)
+  for (let looks = 0; looks < 2; looks++) await patient.look()
+  expect(patient.ended).toBe(0)
+  await until('it is ended', async () => {
+    await foreign.look()
+    return foreign.ended > 0
+  })
+  expect(foreign.found).toBe(1)
+  await attacker
+  await foreign.look()
+  expect([foreign.ended, foreign.found]).toEqual([1, 0])
+  const [left, ...more] = await query(ownerUrl, starting)
+  expect(more).toEqual([])
+  expect(lines).toEqual([
+    {
+      fields: { sessions: [{ pid: expect.any(Number), state: 'starting' }] },
+      message: expect.stringMatching('core ends sessions'),
+    },
+  ])
+  expect(lines[0]!.fields).not.toEqual({ sessions: [{ pid: left!.pid, state: 'starting' }] })
+  // Its connection is not closed because PostgreSQL has refused to end the other one.
+  expect((await sessions.query(ownPid)).rows).toEqual(before)
+  await query(ownerUrl, 'select pg_terminate_backend($1)', [left!.pid])
+  await other
 })
 
 test('a session in another database that locks the role itself is ended when it blocks a migration', async () => {

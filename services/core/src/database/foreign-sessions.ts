@@ -3,7 +3,7 @@ import { type Log, pause } from '@workspace-wallet/runtime'
 import pg, { type Client, type ClientBase, type Pool } from 'pg'
 import { isEnded, RepeatedCheck } from './repeated-check.ts'
 import { markOf } from './session-marks.ts'
-import { isWithoutBuffers, run, statement } from './statement.ts'
+import { isRefused, isWithoutBuffers, run, statement } from './statement.ts'
 
 /** Shorter than core waits for a lock, so that the lock is free before a call gives up. */
 const intervalMs = 500
@@ -31,6 +31,11 @@ const defaultKeptMs = 5 * 60_000
  * transaction IDs as long as a session has one. Another session can use up half of them in this time.
  */
 const defaultStayMs = 30 * 60_000
+/**
+ * How long a session may take to start after it has logged in. Its owner can choose up to 35 minutes (`post_auth_delay`), for which it
+ * keeps rows that were replaced, and PostgreSQL tells nobody whose it is. Core gives up its own after two seconds (see pool.ts).
+ */
+const defaultStartingMs = 5_000
 
 /** What every role may see of a session. */
 export type BlockingSession = { pid: number; role: string; application: string }
@@ -144,6 +149,25 @@ export async function prepareLook(client: ClientBase): Promise<void> {
   await run(client, endSessionsStatement, [[], [], 0])
 }
 
+type StartingSession = Pick<Session, 'pid' | 'startedAt'>
+
+/**
+ * Sessions of any role that have logged in to this database, which they lock until they have started. Core may not see when they began.
+ * No other session gets the same pid with the same transaction, until the server is restarted.
+ */
+const findStartingStatement = statement<StartingSession>(
+  'find-starting-sessions',
+  `select l.pid, l.virtualtransaction as "startedAt" from pg_lock_status() l
+   where l.locktype = 'object' and l.classid = 'pg_database'::regclass
+     and l.objid = (select oid from pg_database where datname = current_database())
+     and l.pid in (select a.pid from pg_stat_get_activity(null) a where a.datid is null)`,
+)
+
+const endStartingStatement = statement<{ isTold: boolean }>(
+  'end-starting-session',
+  'select pg_terminate_backend($1) as "isTold"',
+)
+
 type PreparedTransaction = { name: string; database: string; isHere: boolean }
 
 const findPreparedStatement = statement<PreparedTransaction>(
@@ -183,8 +207,11 @@ export class ForeignSessions {
    * keep PostgreSQL from removing rows of the pages at which their cursors are.
    */
   #alwaysKeptSinceMs: number | undefined
+  /** By pid and start: since when core finds sessions that start. Infinity once it has told one to end, or may not, as those of other roles. */
+  #starting = new Map<string, number>()
   readonly #keptMs: number
   readonly #stayMs: number
+  readonly #startingMs: number
   readonly #endingMs: number
   /** The names of prepared transactions in other databases, each of which is logged once. */
   #prepared = new Set<string>()
@@ -203,9 +230,10 @@ export class ForeignSessions {
     {
       keptMs = defaultKeptMs,
       stayMs = defaultStayMs,
+      startingMs = defaultStartingMs,
       endingMs = defaultEndingMs,
       others = [],
-    }: { keptMs?: number; stayMs?: number; endingMs?: number; others?: readonly Pool[] } = {},
+    }: { keptMs?: number; stayMs?: number; startingMs?: number; endingMs?: number; others?: readonly Pool[] } = {},
   ) {
     this.#own = own
     this.#others = others
@@ -216,6 +244,7 @@ export class ForeignSessions {
     this.#log = log
     this.#keptMs = keptMs
     this.#stayMs = stayMs
+    this.#startingMs = startingMs
     this.#endingMs = endingMs
   }
 
@@ -312,6 +341,7 @@ export class ForeignSessions {
           keeping.includes(session),
       ),
     )
+    await this.#endStarting()
     await this.#rollBackPrepared()
     this.#note(blockingOthers)
   }
@@ -348,12 +378,7 @@ export class ForeignSessions {
       .filter(session => told.has(session.pid) && !this.#ending.has(idOf(session)))
       .map(({ pid, application, address, startedAt }) => ({ pid, application, address, startedAt }))
     for (const session of ended) this.#ending.set(idOf(session), { session, sinceMs: nowMs, isLogged: false })
-    this.ended += ended.length
-    if (ended.length > 0)
-      this.#log.error(
-        { sessions: ended },
-        "core ends sessions of the service's role that no core has opened, because they kept others from working or stayed too long: change the password of the role",
-      )
+    this.#noteEnded(ended)
     for (const each of this.#ending.values()) {
       if (each.isLogged || nowMs - each.sinceMs < this.#endingMs) continue
       each.isLogged = true
@@ -361,6 +386,36 @@ export class ForeignSessions {
         each.session,
         'a session does not end, because PostgreSQL cannot interrupt what it does. To end it, run kill -9 with its pid on the server of PostgreSQL, which then recovers as after a crash',
       )
+    }
+  }
+
+  #noteEnded(sessions: readonly object[]): void {
+    this.ended += sessions.length
+    if (sessions.length === 0) return
+    this.#log.error(
+      { sessions },
+      "core ends sessions of the service's role that no core has opened, because they kept others from working or stayed too long: change the password of the role",
+    )
+  }
+
+  async #endStarting(): Promise<void> {
+    const found = await run(this.#db, findStartingStatement, [])
+    const nowMs = performance.now()
+    this.#starting = new Map(found.map(idOf).map(id => [id, this.#starting.get(id) ?? nowMs]))
+    const ended: object[] = []
+    try {
+      for (const session of found) {
+        if (nowMs - this.#starting.get(idOf(session))! < this.#startingMs) continue
+        const [result] = await run(this.#db, endStartingStatement, [session.pid]).catch(error => {
+          if (isRefused(error)) return []
+          throw error
+        })
+        this.#starting.set(idOf(session), Number.POSITIVE_INFINITY)
+        if (result?.isTold) ended.push({ pid: session.pid, state: 'starting' })
+      }
+    } finally {
+      this.found += ended.length
+      this.#noteEnded(ended)
     }
   }
 

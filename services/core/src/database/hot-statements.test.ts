@@ -326,13 +326,14 @@ function times<Result>(count: number, action: () => Promise<Result>): Promise<Re
 const isBounded = (name?: string) => name === 'count-open-holds'
 
 /**
- * Statements of administration, moves and repair, the look for nodes of Citus, those that the ORM runs, which are measured by text,
- * those for forged webhooks, which webhooks/forged-webhooks.test.ts measures, and the one for many due holds, which differs from the one
+ * Statements of administration, moves and repair, the look for nodes of Citus, the end of sessions that do not start, those that the ORM
+ * runs, which are measured by text, those for forged webhooks, which webhooks/forged-webhooks.test.ts measures, and the one for many due holds, which differs from the one
  * for a few in its limit only.
  */
 const unmeasured = [
   'change-ledger-status',
   'create-wallet',
+  'end-starting-session',
   'end-webhook-leases',
   'find-actions',
   'find-all-holds-of-wallet',

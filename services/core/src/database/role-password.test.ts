@@ -87,6 +87,19 @@ test('the password of the role is changed while others who have it set it again 
   expect(await Promise.all([next, known, 'theirs'].map(canLogIn))).toEqual([true, false, false])
 })
 
+test('the change of the password ends a session that has logged in and not started', async () => {
+  const known = randomUUID()
+  await migrate(ownerUrl, serviceUrl(known))
+  const late = new pg.Client({ connectionString: serviceUrl(known), options: '-c post_auth_delay=2000' })
+  let hasEnded = false
+  late.on('error', () => {}).on('end', () => (hasEnded = true))
+  late.connect().catch(() => {})
+  const starting = `select from pg_stat_activity where state = 'starting' and backend_xmin is not null`
+  await until('it has logged in', async () => (await query(ownerUrl, starting)).length > 0)
+  await lockOut()
+  await until('it has ended', () => hasEnded)
+})
+
 test('a migration is repeated if the role grants itself rights in the meantime', async () => {
   const password = randomUUID()
   await migrate(ownerUrl, serviceUrl(password))

@@ -49,14 +49,17 @@ export async function run<Row>(
   return result.rows
 }
 
-/** As `pool.query`, which closes a connection after any error. */
+/**
+ * As `pool.query`, which closes a connection after any error. This keeps it after some that leave it as it was, because nobody may be able
+ * to open another one.
+ */
 async function queryPool(pool: Pool, query: QueryConfig): Promise<QueryResult> {
   const client = await pool.connect()
   let failure: Error | undefined
   try {
     return await client.query(query)
   } catch (error) {
-    if (!preventsConnections(error)) failure = error as Error
+    if (!preventsConnections(error) && !isRefused(error)) failure = error as Error
     throw error
   } finally {
     client.release(failure)
@@ -64,6 +67,12 @@ async function queryPool(pool: Pool, query: QueryConfig): Promise<QueryResult> {
 }
 
 const tooManyLocks = '53200'
+const insufficientPrivilege = '42501'
+
+/** Whether the role may not do that. */
+export function isRefused(error: unknown): boolean {
+  return (error as { code?: string }).code === insufficientPrivilege
+}
 
 /** Whether nobody can open a connection now: PostgreSQL's table of locks is full, or it has no buffer for another page. */
 function preventsConnections(error: unknown): boolean {

@@ -52,6 +52,18 @@ test('the oldest transaction is that of any role', async () => {
   }
 })
 
+test('the oldest transaction may be that of a session that has logged in and not started', async () => {
+  const late = new pg.Client({ connectionString: postgres.serviceUrl, options: '-c post_auth_delay=2000' })
+  late.on('error', () => {})
+  const ended = new Promise(resolve => late.once('end', resolve))
+  late.connect().catch(() => {})
+  const name = 'core_database_oldest_transaction_seconds'
+  await until('the metric has it', async () => (await read(name))['']! > 1)
+  await query(postgres.ownerUrl, `select pg_terminate_backend(pid) from pg_stat_activity where state = 'starting'`)
+  await ended
+  await until('it has ended', async () => (await read(name))['']! < 1)
+})
+
 test('transactions use up what is left until PostgreSQL refuses writes', async () => {
   const left = async () => (await read('core_database_transactions_left'))['']!
   const before = await until('the metric is read', async () => (await left()) || false)

@@ -4,11 +4,12 @@
  * the first function returns what the owner may see, and the second one no rows.
  */
 export const monitoring = `
-  -- When the oldest open transaction of this database began, or of another one that has an ID, which counts for all databases.
+  -- When the oldest open transaction of this database began, or of another one that has an ID, which counts for all databases. A session
+  -- that has not started yet has no database: it may be in this one.
   create function oldest_transaction_start() returns timestamptz language sql stable
     security definer set search_path = pg_catalog, pg_temp as $$
     select min(xact_start) from pg_catalog.pg_stat_activity
-    where (datname = current_database() or backend_xid is not null) and backend_type = 'client backend'
+    where (datname = current_database() or datname is null or backend_xid is not null) and backend_type = 'client backend'
       and pid <> pg_backend_pid()
   $$;
 
