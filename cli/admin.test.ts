@@ -31,6 +31,7 @@ describe('an invalid command line exits with 2 and one sentence', () => {
       "Unknown command 'banana': the commands are workspace, member, key, wallet, statement, transfer, funding, receipt, hold, limit, ledger, event, webhook, search, audit, refusal, operator, session, system, kek and completion.",
     ],
     ['wallet crate', "Unknown command 'crate': did you mean create?"],
+    ['wallet crea\u001bte', "Unknown command 'crea\uFFFDte': did you mean create?"],
     [
       'wallet --json',
       "Unknown option '--json': options follow a command (create, deposit, withdraw, freeze, unfreeze, close and search).",

@@ -64,7 +64,7 @@ async function execute(command: Command, { json, ...values }: Values<Flags>): Pr
     signal: command.isStream ? interruption() : new AbortController().signal,
     show(result, text) {
       progress.clear()
-      console.log(json ? JSON.stringify(result) : text)
+      console.log(json ? escapeControls(JSON.stringify(result)) : text)
     },
     showHeading(text) {
       if (!json) console.log(text)
@@ -81,6 +81,11 @@ async function execute(command: Command, { json, ...values }: Values<Flags>): Pr
   } finally {
     await core.close()
   }
+}
+
+/** JSON itself escapes only those of ASCII. */
+function escapeControls(json: string): string {
+  return json.replaceAll(/[\x7f-\x9f]/g, each => `\\u00${each.charCodeAt(0).toString(16)}`)
 }
 
 /** Aborted by SIGINT or SIGTERM, which then no longer end the process. */

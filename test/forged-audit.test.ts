@@ -1,6 +1,7 @@
 import { uuidFromId } from '@workspace-wallet/contract'
 import { verifyLedger } from '@workspace-wallet/core-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runAdmin } from './setup/admin-command.ts'
 import { connect, execute, query } from './setup/database.ts'
 import { type System, startSystem } from './setup/system.ts'
 
@@ -23,19 +24,29 @@ type Forged = {
   before?: string | null
   count?: number
   requestId?: string
+  actor?: string
 }
 
 /** Appends entries whose state after, and before if it is not given, is this JSON. `#` in a target is the number of the entry, from 1. */
-async function forge({ action, json, workspace, target, before = json, count = 1, requestId }: Forged): Promise<void> {
+async function forge({
+  action,
+  json,
+  workspace,
+  target,
+  before = json,
+  count = 1,
+  requestId,
+  actor,
+}: Forged): Promise<void> {
   const id = workspace === undefined ? uuidFromId('workspace', system.workspaceId) : workspace
   await query(
     system.database.serviceUrl,
     `with head as (select * from lock_audit(array[coalesce($1::uuid, '00000000-0000-0000-0000-000000000000')]))
      insert into audit (at, actor, action, workspace_id, target, before, after, request_id, position, mac)
-     select now, 'operator:ada', $2, $1, replace($3, '#', n::text), $7::json, $4::json, $6, position + n,
+     select now, coalesce($8, 'operator:ada'), $2, $1, replace($3, '#', n::text), $7::json, $4::json, $6, position + n,
        decode(repeat('01', 32), 'hex')
      from head, generate_series(1, $5) n order by n`,
-    [id, action, target ?? system.apiKey, json, count, requestId, before],
+    [id, action, target ?? system.apiKey, json, count, requestId, before, actor],
   )
 }
 
@@ -157,4 +168,31 @@ test('any number of limits that were never set do not fill the memory of a verif
     await forge({ workspace, action: 'limit.set', target: `ak_${at}_#`, before: null, json, count: 200 })
   const { brokenRules } = await verifyLedger(system.admin, { workspaceId })
   expect(brokenRules).toEqual([{ rule: 'audit-chain', violations: 1000 }])
+})
+
+describe('no stored text controls the terminal of whoever runs', () => {
+  /** A terminal shows this line instead of the one that the text is in. */
+  const lie = 'Ledger     OPEN'
+  const text = `x\r\u001b[2K${lie}\u009b8m\n${lie}`
+  const shown = `x\uFFFD\uFFFD[2K${lie}\uFFFD8m\uFFFD${lie}`
+
+  test.each([
+    ['system status', ''],
+    ['workspace show', '--workspace'],
+  ])('%s', async (name, flag) => {
+    const { workspaceId } = await system.admin.workspaces.create.mutate({ name: 'Halted' })
+    await forge({ action: 'ledger.verify', json: '{}', workspace: null, before: null, actor: text })
+    await execute(
+      system.database.serviceUrl,
+      `select change_ledger_status('${uuidFromId('workspace', workspaceId)}', 'HALTED', '${text}', '\\x01')`,
+    )
+    const line = flag === '' ? name : `${name} ${flag} ${workspaceId}`
+    const { stdout } = await runAdmin(system, line)
+    expect(stdout).toContain(shown)
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]/u)
+    expect(stdout.split('\n')).not.toContain(lie)
+    const json = await runAdmin(system, `${line} --json`)
+    expect(json.stdout.trimEnd()).not.toMatch(/\p{Cc}/u)
+    expect(JSON.stringify(JSON.parse(json.stdout))).toContain(JSON.stringify(text).slice(1, -1))
+  })
 })

@@ -1,5 +1,6 @@
 import type { CoreClient } from '@workspace-wallet/core-client'
 import type { Flags, Values } from '../command-line/flags.ts'
+import { printable } from '../command-line/printable.ts'
 import type { Progress } from './progress.ts'
 
 /** The nouns that commands begin with, in the order of the help text. */
@@ -86,7 +87,7 @@ export function command<const F extends Flags, Result extends object>({
     isStream: false,
     async execute({ core, progress, show }, values) {
       const result = await run(core, values as Values<F>, progress)
-      show(result, print(result))
+      show(result, print(printable(result)))
       return failure?.(result)
     },
   }
@@ -104,7 +105,7 @@ export function streamCommand<const F extends Flags, Result extends object>({
     isStream: true,
     async execute({ core, signal, show, showHeading }, values) {
       showHeading(heading)
-      for await (const result of run(core, values as Values<F>, signal)) show(result, print(result))
+      for await (const result of run(core, values as Values<F>, signal)) show(result, print(printable(result)))
       return undefined
     },
   }

@@ -1,3 +1,5 @@
+import { printable } from '../command-line/printable.ts'
+
 /** Formats a table for a terminal. */
 export function table(headings: string[], rows: string[][]): string {
   const lines = [headings, ...rows.map(row => row.map(printable))]
@@ -10,9 +12,4 @@ export function table(headings: string[], rows: string[][]): string {
         .trimEnd(),
     )
     .join('\n')
-}
-
-/** Replaces control characters, with which a name chosen by somebody else could control the terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '\uFFFD')
 }

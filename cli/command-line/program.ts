@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { correction } from './correction.ts'
 import { addFlags, type Flags, readFlags, UsageError, type Values } from './flags.ts'
+import { printable } from './printable.ts'
 import { asSentence, capitalized } from './sentence.ts'
 
 const exitCodes = { failed: 1, invalidUsage: 2 }
@@ -47,7 +48,7 @@ export function createGroup(name: string, help: string, commands: Command[]): Co
 export async function runProgram(
   program: Command,
   args: string[],
-  describe: (error: Error) => unknown = ({ message }) => message.replaceAll(/\s+/g, ' '),
+  describe: (error: Error) => unknown = inOneLine,
 ): Promise<void> {
   try {
     await program.parseAsync(withHelp(program, args), { from: 'user' })
@@ -58,9 +59,13 @@ export async function runProgram(
       return
     }
     const isInvalidUsage = error instanceof UsageError
-    console.error(isInvalidUsage ? error.message.replaceAll(/\s+/g, ' ') : describe(error as Error))
+    console.error(isInvalidUsage ? inOneLine(error) : describe(error as Error))
     process.exitCode = isInvalidUsage ? exitCodes.invalidUsage : exitCodes.failed
   }
+}
+
+function inOneLine({ message }: Error): string {
+  return printable(message.replaceAll(/\s+/g, ' '))
 }
 
 function newCommand(name: string, help: string): Command {
