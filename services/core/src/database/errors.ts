@@ -1,5 +1,6 @@
 import { DomainError } from '@workspace-wallet/contract'
 import { StaleDatabase } from './history.ts'
+import { isLoginRefused } from './repeated-check.ts'
 import { UnsuitableSession } from './session-checks.ts'
 import { isWithoutBuffers } from './statement.ts'
 
@@ -59,7 +60,9 @@ export function classifyDatabaseError(error: unknown): DatabaseFault {
   if (typeof code === 'string' && /^E[A-Z]+/.test(code)) return 'unavailable'
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code))
     return faultBySqlState[code] ?? (unavailableClasses.has(code.slice(0, 2)) ? 'unavailable' : 'other')
-  return /connection|timeout|terminated|not queryable|socket/i.test(String(message)) ? 'unavailable' : 'other'
+  const isUnavailable =
+    isLoginRefused(error) || /connection|timeout|terminated|not queryable|socket/i.test(String(message))
+  return isUnavailable ? 'unavailable' : 'other'
 }
 
 const maxAttempts = 5

@@ -35,6 +35,17 @@ export type PoolOptions = {
   onOpened?: (client: pg.ClientBase) => void
 }
 
+/**
+ * The driver leaves the connection open if it does not log in (see `isLoginRefused`), and PostgreSQL counts it for a minute. Nobody else
+ * could connect after a hundred of them.
+ */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    this.connection.on('error', () => this.connection.stream.destroy())
+  }
+}
+
 /** The options of all connections of core, including those of the ORM. */
 export function poolConfig(
   url: string,
@@ -42,6 +53,7 @@ export function poolConfig(
 ) {
   return {
     // Contains the whole URL, because the driver also reads its parameters (sslmode).
+    Client,
     ...(pooler ? { connectionString: withoutSchema(url) } : startupOf(url, settings)),
     application_name: `core ${name}`,
     pipeline,

@@ -17,8 +17,14 @@ export function isEnded(error: unknown): boolean {
   return code === adminShutdown || (code === cancelled.code && (error as Error).message === cancelled.message)
 }
 
+/** Whether the driver does not log in with what the server asks for, such as more iterations of the hash of the password than it computes. */
+export function isLoginRefused(error: unknown): boolean {
+  return /\bSASL: /.test(String((error as Error | undefined)?.message))
+}
+
 /** Errors of sockets and of the driver have no SQLSTATE. Class XX: internal errors of PostgreSQL. */
 function isUnreachable(error: unknown): boolean {
+  if (isLoginRefused(error)) return false
   const code = codeOf(error)
   return code === undefined || code === cannotConnectNow || !/^(\d[0-9A-Z]|XX)[0-9A-Z]{3}$/.test(code)
 }

@@ -2,22 +2,34 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Log } from '@workspace-wallet/runtime'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../../../cli/processes/postgres.ts'
 import { connect, execute, query } from '../../../../test/setup/database.ts'
 import { makeTempDir } from '../../../../test/setup/temp.ts'
 import { until } from '../../../../test/setup/until.ts'
+import { classifyDatabaseError } from './errors.ts'
 import { migrate } from './migrate.ts'
+import { openOrm } from './orm.ts'
+import { openPool } from './pool.ts'
+import { RepeatedCheck } from './repeated-check.ts'
 
 // A server of its own: all databases of a server share its roles.
 const role = 'wallet_service'
+const maxConnections = 20
 let postgres: Postgres
 let ownerUrl: string
 const serviceUrl = (password: string) => postgres.url('wallet', role, password)
 beforeAll(async () => {
   const dataDir = join(await makeTempDir('password'), 'postgres')
-  postgres = await startPostgres({ dataDir, port: 0, durable: false, superuserPassword: randomUUID() })
+  postgres = await startPostgres({
+    dataDir,
+    port: 0,
+    durable: false,
+    superuserPassword: randomUUID(),
+    settings: { max_connections: String(maxConnections) },
+  })
   await execute(postgres.url('postgres'), 'create database wallet')
   ownerUrl = postgres.url('wallet')
 })
@@ -98,6 +110,33 @@ test('the change of the password ends a session that has logged in and not start
   await until('it has logged in', async () => (await query(ownerUrl, starting)).length > 0)
   await lockOut()
   await until('it has ended', () => hasEnded)
+})
+
+test('a password that is stored with more iterations than core computes makes the database unavailable, which a check logs', async () => {
+  const password = randomUUID()
+  await migrate(ownerUrl, serviceUrl(password))
+  await execute(ownerUrl, `set scram_iterations = 100001; alter role ${role} password '${password}'`)
+  const pool = openPool(serviceUrl(password), { name: 'test', max: 1 })
+  const orm = await openOrm(serviceUrl(password), { name: 'test', max: 1 })
+  const lines: unknown[] = []
+  const check = new RepeatedCheck({ error: (line: unknown) => lines.push(line), debug() {} } as unknown as Log, 'test')
+  let attempts = 0
+  await until('it is logged', async () => {
+    attempts += 2
+    for (const ask of [() => pool.query('select'), () => orm.em.fork().execute('select')]) {
+      const error = await ask().then(
+        () => undefined,
+        error => error,
+      )
+      expect(error.message).toMatch('iteration count')
+      expect(classifyDatabaseError(error)).toBe('unavailable')
+      check.failed(error)
+    }
+    return lines.length > 0 && attempts > 2 * maxConnections
+  })
+  expect(lines).toHaveLength(1)
+  await pool.end()
+  await orm.close(true)
 })
 
 test('a migration is repeated if the role grants itself rights in the meantime', async () => {
