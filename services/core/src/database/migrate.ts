@@ -23,8 +23,8 @@ const maxAttempts = 30
 /** Shorter than `lockTimeout`. */
 const watchMs = 250
 
-/** PostgreSQL's error if another session changes the rights to the same object, or the same role, in the meantime. */
-const concurrentChange = 'tuple concurrently updated'
+/** PostgreSQL's errors if another session changes the rights to the same object, or the same role or its settings, in the meantime. */
+const concurrentChange = /^tuple concurrently (updated|deleted)$/
 const concurrentChangeAdvice =
   'somebody changes the rights of the roles at the same time: lock the role of the service out first (see docs/operations.md, "Change the password of the service\'s role")'
 
@@ -70,7 +70,7 @@ export async function migrate(
       try {
         return await migrateOnce(orm, service, schema, report)
       } catch (error) {
-        const isConcurrent = (error as Error).message === concurrentChange
+        const isConcurrent = concurrentChange.test((error as Error).message)
         if (attempt < maxAttempts && (isLockTimeout(error) || isConcurrent)) await setTimeout(pauseMs)
         else if (isConcurrent) throw new Error(concurrentChangeAdvice, { cause: error })
         else throw error

@@ -18,6 +18,7 @@ import { RepeatedCheck } from './repeated-check.ts'
 // A server of its own: all databases of a server share its roles.
 const role = 'wallet_service'
 const maxConnections = 20
+const notPermittedToLogIn = '28000'
 let postgres: Postgres
 let ownerUrl: string
 const serviceUrl = (password: string) => postgres.url('wallet', role, password)
@@ -35,17 +36,19 @@ beforeAll(async () => {
 })
 afterAll(() => postgres?.stop())
 
-/** The statements of docs/operations.md that lock the role out. */
+/** Runs the statements of docs/operations.md that lock the role out, again and again until they succeed. */
 async function lockOut(): Promise<void> {
   const text = await readFile(fileURLToPath(new URL('../../../../docs/operations.md', import.meta.url)), 'utf8')
-  const [, sql] = /```sql\n +(alter role wallet_service nologin;[^`]+)```/.exec(text)!
-  for (const statement of sql!.trim().split(';\n'))
-    await until(statement, () =>
-      execute(ownerUrl, statement).then(
-        () => true,
-        error => expect(error.message).toBe('tuple concurrently updated'),
-      ),
-    )
+  const [, sql] = /```sql\n +(set lock_timeout = [^`]+)```/.exec(text)!
+  const superuser = await connect(ownerUrl)
+  const runAll = async () => {
+    for (const statement of sql!.trim().split(/;\s+/)) await superuser.query(statement)
+    return true
+  }
+  await until('the role is locked out', () =>
+    runAll().catch(error => expect(error.message).toMatch(/^tuple concurrently updated$|due to lock timeout$/)),
+  )
+  await superuser.end()
 }
 
 async function openSession(password: string): Promise<pg.Client> {
@@ -139,11 +142,36 @@ test('a password that is stored with more iterations than core computes makes th
   await orm.close(true)
 })
 
-test('a migration is repeated if the role grants itself rights in the meantime', async () => {
+test('the role is locked out although its sessions keep a change of its password open, and connect again when they are ended', async () => {
+  const [known, next] = [randomUUID(), randomUUID()]
+  await migrate(ownerUrl, serviceUrl(known))
+  let kept = 0
+  const keep = async () => {
+    const client = await openSession(known)
+    const ended = new Promise(resolve => client.once('end', resolve))
+    await client.query(`begin; alter role ${role} password 'theirs'`)
+    kept++
+    await ended
+  }
+  const attackers = Array.from({ length: 3 }, () =>
+    until('the attacker is locked out', () => keep().catch(error => error.code === notPermittedToLogIn)),
+  )
+  await until('one of them keeps it open', () => kept > 0)
+  await lockOut()
+  await Promise.all(attackers)
+  await migrate(ownerUrl, serviceUrl(next))
+  expect(await Promise.all([next, known, 'theirs'].map(canLogIn))).toEqual([true, false, false])
+})
+
+test.each([
+  ['grants itself rights', `grant select on wallet to ${role}`],
+  ['resets its settings', `alter role ${role} reset all`],
+])('a migration is repeated if the role %s in the meantime', async (_, sql) => {
   const password = randomUUID()
   await migrate(ownerUrl, serviceUrl(password))
   const attacker = await connect(serviceUrl(password))
-  await attacker.query(`begin; grant select on wallet to ${role}`)
+  await attacker.query(`alter role ${role} set work_mem = '5MB'`)
+  await attacker.query(`begin; ${sql}`)
   const migrated = migrate(ownerUrl, serviceUrl(password))
   const waiting = `select from pg_stat_activity where application_name = 'core migrate' and wait_event_type = 'Lock'`
   await until('the migration waits', async () => (await query(ownerUrl, waiting)).length > 0)
