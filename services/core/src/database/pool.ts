@@ -52,8 +52,8 @@ export function poolConfig(
   { name, max, pipeline = false, queryTimeoutMs, settings = {}, chainKey, admit, pooler, onOpened }: PoolOptions,
 ) {
   return {
-    // Contains the whole URL, because the driver also reads its parameters (sslmode).
     Client,
+    // Contains the whole URL, because the driver also reads its parameters (sslmode).
     ...(pooler ? { connectionString: withoutSchema(url) } : startupOf(url, settings)),
     application_name: `core ${name}`,
     pipeline,
