@@ -83,7 +83,7 @@ async function execute(command: Command, { json, ...values }: Values<Flags>): Pr
   }
 }
 
-/** JSON itself escapes only those of ASCII. */
+/** Escapes U+007F to U+009F, the control characters that `JSON.stringify` leaves as they are. */
 function escapeControls(json: string): string {
   return json.replaceAll(/[\x7f-\x9f]/g, each => `\\u00${each.charCodeAt(0).toString(16)}`)
 }

@@ -112,7 +112,7 @@ function recordedLog() {
   return { log: log as unknown as Log, lines }
 }
 
-/** Logs in, and starts half an hour later. Resolves when the session has ended. */
+/** Logs in, and does not start for a while. Resolves when the session has ended. */
 function startLate(url: string): Promise<unknown> {
   const client = new pg.Client({ connectionString: url, options: '-c post_auth_delay=2000' })
   client.on('error', () => {})

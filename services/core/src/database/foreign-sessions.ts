@@ -32,8 +32,9 @@ const defaultKeptMs = 5 * 60_000
  */
 const defaultStayMs = 30 * 60_000
 /**
- * How long a session may take to start after it has logged in. Its owner can choose up to 35 minutes (`post_auth_delay`), for which it
- * keeps rows that were replaced, and PostgreSQL tells nobody whose it is. Core gives up its own after two seconds (see pool.ts).
+ * How long a session may take to start after it has logged in. Its owner can delay that (`post_auth_delay`), by a minute when measured.
+ * Meanwhile it keeps rows that were replaced, and PostgreSQL tells nobody whose it is. Core gives up its own after two seconds (see
+ * pool.ts).
  */
 const defaultStartingMs = 5_000
 
@@ -149,7 +150,7 @@ export async function prepareLook(client: ClientBase): Promise<void> {
   await run(client, endSessionsStatement, [[], [], 0])
 }
 
-type StartingSession = Pick<Session, 'pid' | 'startedAt'>
+type StartingSession = { pid: number; transaction: string }
 
 /**
  * Sessions of any role that have logged in to this database, which they lock until they have started. Core may not see when they began.
@@ -157,7 +158,7 @@ type StartingSession = Pick<Session, 'pid' | 'startedAt'>
  */
 const findStartingStatement = statement<StartingSession>(
   'find-starting-sessions',
-  `select l.pid, l.virtualtransaction as "startedAt" from pg_lock_status() l
+  `select l.pid, l.virtualtransaction as transaction from pg_lock_status() l
    where l.locktype = 'object' and l.classid = 'pg_database'::regclass
      and l.objid = (select oid from pg_database where datname = current_database())
      and l.pid in (select a.pid from pg_stat_get_activity(null) a where a.datid is null)`,
@@ -207,7 +208,7 @@ export class ForeignSessions {
    * keep PostgreSQL from removing rows of the pages at which their cursors are.
    */
   #alwaysKeptSinceMs: number | undefined
-  /** By pid and start: since when core finds sessions that start. Infinity once it has told one to end, or may not, as those of other roles. */
+  /** By pid and transaction: since when core finds sessions that start. Infinity once it has told one to end, or may not, as those of other roles. */
   #starting = new Map<string, number>()
   readonly #keptMs: number
   readonly #stayMs: number
@@ -401,6 +402,7 @@ export class ForeignSessions {
   async #endStarting(): Promise<void> {
     const found = await run(this.#db, findStartingStatement, [])
     const nowMs = performance.now()
+    const idOf = ({ pid, transaction }: StartingSession) => `${pid} ${transaction}`
     this.#starting = new Map(found.map(idOf).map(id => [id, this.#starting.get(id) ?? nowMs]))
     const ended: object[] = []
     try {

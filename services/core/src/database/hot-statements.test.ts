@@ -327,8 +327,8 @@ const isBounded = (name?: string) => name === 'count-open-holds'
 
 /**
  * Statements of administration, moves and repair, the look for nodes of Citus, the end of sessions that do not start, those that the ORM
- * runs, which are measured by text, those for forged webhooks, which webhooks/forged-webhooks.test.ts measures, and the one for many due holds, which differs from the one
- * for a few in its limit only.
+ * runs, which are measured by text, those for forged webhooks, which webhooks/forged-webhooks.test.ts measures, and the one for many due
+ * holds, which differs from the one for a few in its limit only.
  */
 const unmeasured = [
   'change-ledger-status',

@@ -63,7 +63,7 @@ export class Places<Each extends Place = Place> {
    * @throws DomainError S002 if the places that answer in time only have rows of an object that is elsewhere, or none, and another one does
    *   not answer
    */
-  async of(kind: PlacedKind, id: string, { role, name }: Asker): Promise<Each> {
+  async of(kind: PlacedKind, id: string, by: Asker): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
     if (uuid === null) return this.home
     const remembered = this.#remembered.get(uuid)
@@ -71,7 +71,7 @@ export class Places<Each extends Place = Place> {
     const moves = this.all.map(({ access }) => access.moves)
     const answers = await askAll(
       this.all,
-      async place => ({ place, row: await lookUps[kind](place, uuid, `${role}:${name}`) }),
+      async place => ({ place, row: await lookUps[kind](place, uuid, nameOfToken(by)) }),
       found => found.some(({ row }) => row !== null && isUsable(row)),
     )
     const found = answers.flatMap(answer => (answer?.row ? { place: answer.place, row: answer.row } : []))
@@ -109,12 +109,12 @@ export class Places<Each extends Place = Place> {
    *
    * @throws DomainError S002 if no place has the transfer, and one does not answer in time
    */
-  async ofTransfer(id: Id<'transfer'>, { role, name }: Asker): Promise<readonly Each[]> {
+  async ofTransfer(id: Id<'transfer'>, by: Asker): Promise<readonly Each[]> {
     if (this.all.length === 1) return this.all
     const uuid = uuidFromId('transfer', id)
     const answers = await askAll(this.all, async place => ({
       place,
-      hasIt: (await hasTransfer(place, uuid, `${role}:${name}`)) !== null,
+      hasIt: (await hasTransfer(place, uuid, nameOfToken(by))) !== null,
     }))
     const having = answers.flatMap(answer => (answer?.hasIt ? answer.place : []))
     if (having.length === 0 && answers.includes(null)) throw new DomainError('S002', { retryAfterSeconds: 1 })
@@ -125,6 +125,10 @@ export class Places<Each extends Place = Place> {
     if (this.#remembered.size >= rememberedObjects) this.#remembered.clear()
     this.#remembered.set(uuid, remembered)
   }
+}
+
+function nameOfToken({ role, name }: Asker): string {
+  return `${role}:${name}`
 }
 
 function isValid({ place: { access }, moves }: Remembered<Place>): boolean {
