@@ -4,10 +4,11 @@ import { type CoreClient, createCoreClient } from '@workspace-wallet/core-client
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openHeap } from '../tools/bench/measure/heap.ts'
 import { type ReceivedBatch, serveBatches } from './setup/batches.ts'
-import { type Credentials, call, createPath } from './setup/client.ts'
+import { batchPath, type Credentials, call, createPath, signedHeaders } from './setup/client.ts'
 import { listen } from './setup/listen.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
+import { openConnection, received, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { verifyLedger } from './setup/verify.ts'
@@ -15,7 +16,7 @@ import { createTenant, createWallet } from './setup/workspaces.ts'
 
 /** More requests than core can process: some are carried out, the others are rejected at once, and no queue grows. */
 
-describe('many times more transfers than core can queue', () => {
+describe('a flood of one workspace', () => {
   const queue = 64
   const rounds = 5
   const flood = 1_000
@@ -49,7 +50,7 @@ describe('many times more transfers than core can queue', () => {
     }
   }
 
-  test('some are made, the others fail with S002, and another workspace with few transfers is served meanwhile', async () => {
+  test('with many times more transfers than core can queue: some are made, the others fail with S002, and another workspace is served meanwhile', async () => {
     const heaps: number[][] = []
     for (let round = 0; round < rounds; round++) {
       let isOver = false
@@ -82,6 +83,35 @@ describe('many times more transfers than core can queue', () => {
     expect(await readMetric(system.coreUrl, 'core_postings{state="waiting"}')).toBe(0)
     expect(await readMetric(system.gateways[0]!.internalUrl, 'gateway_core_calls{state="waiting"}')).toBe(0)
     expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+  })
+
+  test('with large batches that arrive at once: they are validated one at a time, and another workspace is served meanwhile', async () => {
+    const item = transferOrder(system, { reference: 'r'.repeat(64), remark: '\u00e9'.repeat(256) })
+    const transfers = [...Array.from({ length: 99 }, () => item), { ...item, amount: '0' }]
+    const body = JSON.stringify({ transfers }).replaceAll('\u00e9', '\\u00e9')
+    const answered: string[] = []
+    const connections = await Promise.all(Array.from({ length: 64 }, () => openConnection(system.baseUrl)))
+    for (const connection of connections) {
+      const headers = await signedHeaders(system, 'POST', batchPath, body)
+      const lines = [`Content-Length: ${body.length}`, 'Connection: close']
+      connection.write(requestText('POST', batchPath, headers, lines, body.slice(0, -1)))
+    }
+    await until(
+      'only the last byte of each is missing',
+      async () =>
+        (await readMetric(system.gateways[0]!.internalUrl, 'gateway_body_bytes')) >=
+        connections.length * (body.length - 1),
+    )
+    const answers = connections.map(async connection => {
+      const answer = received(connection)
+      connection.write(body.at(-1)!)
+      expect(await answer).toContain('"S012"')
+      answered.push('large')
+    })
+    expect((await call(modest, 'POST', createPath, modest.order)).body.code).toBe('2000')
+    answered.push('small')
+    await Promise.all(answers)
+    expect(answered.indexOf('small')).toBeLessThan(connections.length / 2)
   })
 })
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError, type ErrorCode, errorTable, isId, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import type { Readiness } from '@workspace-wallet/runtime'
+import { BodyRotation, type Readiness } from '@workspace-wallet/runtime'
 import { type Exemplar, exemplarOf, type Span } from '@workspace-wallet/runtime/tracing'
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
@@ -69,7 +69,8 @@ export function createApp(
   app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
   app.use(requirePlainPath)
   const recordAnswer = answerRecorder(dependencies, metrics)
-  for (const endpoint of endpoints) mount(app, endpoint, { core, responses, recordAnswer }) // step 8, then the endpoint
+  const rotation = new BodyRotation()
+  for (const endpoint of endpoints) mount(app, endpoint, { core, responses, rotation, recordAnswer }) // step 8, then the endpoint
   app.use(denyUndeclared)
   app.use(sendError(dependencies, recordAnswer))
   app.use(lastResort(dependencies))
@@ -151,10 +152,20 @@ const requirePlainPath: RequestHandler = (request, _response, next) => {
 }
 const plainPathPattern = /^(?:\/(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)+$/
 
-type EndpointDependencies = { core: CoreClient; responses: ResponseMemory; recordAnswer: RecordAnswer }
+type EndpointDependencies = {
+  core: CoreClient
+  responses: ResponseMemory
+  /** The large bodies of workspaces. */
+  rotation: BodyRotation
+  recordAnswer: RecordAnswer
+}
+
+/** From this size on, a body takes about a millisecond or more. */
+const largeBodyBytes = 16 * 1024
 
 /** @throws Error if the endpoint declares no scope, so that the gateway does not start (section 5.4) */
-export function mount(app: Express, endpoint: Endpoint, { core, responses, recordAnswer }: EndpointDependencies): void {
+export function mount(app: Express, endpoint: Endpoint, dependencies: EndpointDependencies): void {
+  const { core, responses, rotation, recordAnswer } = dependencies
   const { method, path, scope, handle } = endpoint
   if (!scopes.includes(scope)) throw new Error(`${method} ${path} declares no scope`)
   const handler: RequestHandler = async (request, response, next) => {
@@ -167,6 +178,7 @@ export function mount(app: Express, endpoint: Endpoint, { core, responses, recor
     const params = request.params as Record<string, string>
     const { target, headers } = request
     const requireScope = (also: Scope, index?: number) => checkScope(key, also, index)
+    if (body.length >= largeBodyBytes) await rotation.next(key.workspaceId, request.socket)
     const data = await handle({ core, on, requireScope, params, query: target.query, headers, body })
     request.signed.leave()
     const bytes = sendSuccess(response, requestId, data)

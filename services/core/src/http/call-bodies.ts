@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
-import { type Body, BodyError, BodyMemory, BodyReader, type BodyShare } from '@workspace-wallet/runtime'
+import { type Body, BodyError, BodyMemory, BodyReader, BodyRotation, type BodyShare } from '@workspace-wallet/runtime'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits, countInBatch, countInJsonBody } from './body-limits.ts'
-import { BodyRotation } from './body-rotation.ts'
 
 /** How long a caller may take to send a body. */
 const deadlineMs = 10_000
