@@ -17,6 +17,7 @@ let workspace: string
 beforeAll(async () => {
   system = await startSystem()
   workspace = `'${uuidFromId('workspace', system.workspaceId)}'`
+  await fillTables()
 })
 afterAll(() => system.stop())
 
@@ -71,7 +72,6 @@ async function fillTables(): Promise<void> {
 const ofMigration = ['currency', 'mikro_orm_migrations']
 
 test('no column of a table that the service writes takes a huge value', async () => {
-  await fillTables()
   const { ownerUrl } = system.database
   const columns = await query(
     ownerUrl,
@@ -101,6 +101,31 @@ test('no column of a table that the service writes takes a huge value', async ()
       await expect(written, set).rejects.toMatchObject({ code: '23514', ...constraint })
     }
   }
+})
+
+test('no column of a table that the service writes takes a time that programs cannot show', async () => {
+  const { ownerUrl } = system.database
+  const columns = await query(
+    ownerUrl,
+    `select c.relname as table, a.attname as column
+     from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1) and a.attnum > 0
+       and not a.attisdropped and coalesce(nullif(t.typbasetype, 0), t.oid) = 'timestamptz'::regtype
+     order by 1, 2`,
+    [ofMigration],
+  )
+  expect(columns.length).toBeGreaterThan(30)
+  const taken: string[] = []
+  for (const { table, column } of columns)
+    for (const value of ['infinity', '-infinity', '294276-12-31', '10000-01-01', '1969-12-31', '0044-03-15 BC']) {
+      const set = `update ${table} set ${column} = '${value}'`
+      const written = query(ownerUrl, `set session_replication_role = replica; begin; ${set}; rollback`)
+      await written.then(
+        () => taken.push(set),
+        error => expect(error, set).toMatchObject({ code: '23514' }),
+      )
+    }
+  expect(taken).toEqual([])
 })
 
 test('a halt with a huge reason is refused', async () => {

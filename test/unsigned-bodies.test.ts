@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Program } from '../cli/processes/program.ts'
 import { type Outcomes, sendSlowBodies, sendTinyChunks } from '../tools/chaos/attacks.ts'
-import { call, createPath, type Overrides, signedHeaders } from './setup/client.ts'
+import { batchPath, call, createPath, type Overrides, signedHeaders } from './setup/client.ts'
+import { connect } from './setup/database.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
 import { openConnection, received, requestText } from './setup/raw-http.ts'
@@ -9,7 +10,7 @@ import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { createKey } from './setup/workspaces.ts'
 
-/** Somebody who knows the ID of an API key, and not its secret, sends bodies to a gateway with the heap of a small container. */
+/** Somebody who knows the ID of an API key, and mostly not its secret, sends bodies to a gateway with the heap of a small container. */
 
 const mebibyte = 2 ** 20
 const memoryBytes = 16 * mebibyte
@@ -24,7 +25,7 @@ const largestBody = 262_144
 let system: System
 let gateway: Program
 beforeAll(async () => {
-  system = await startSystem({ gatewayEnvironment: environment })
+  system = await startSystem({ gatewayEnvironment: environment, waitsForLocks: true })
   gateway = system.gateways[0]!
 })
 afterAll(() => system.stop())
@@ -86,6 +87,32 @@ test('bodies that never end share the memory for bodies, and others are served',
   )
   expect(outcomes['503']).toBeGreaterThan(connections / 2)
   expect(grownBytes).toBeLessThan((connections * largestBody) / 2)
+})
+
+test('the bodies of signed requests share the memory for bodies until they are answered', async () => {
+  const order = transferOrder(system, { bizId: 'large' })
+  const body = JSON.stringify({ transfers: [order] }).padEnd(largestBody)
+  const fitting = memoryBytes / 2 / largestBody
+  const codes: string[] = []
+  const send = async () => codes.push((await call(system, 'POST', batchPath, body)).body.code)
+  const owner = await connect(system.database.ownerUrl)
+  await owner.query('begin; lock table ledger in access exclusive mode')
+  const sent = Array.from({ length: fitting + 8 }, send)
+  try {
+    await until(
+      'those that do not fit are refused, and the others wait for core',
+      async () => codes.length + (await bodyBytes()) / largestBody === sent.length,
+    )
+    expect(codes.length).toBeGreaterThanOrEqual(8)
+    expect(await bodyBytes()).toBeGreaterThan(memoryBytes / 4)
+  } finally {
+    await owner.end()
+  }
+  const refused = codes.length
+  await Promise.all(sent)
+  expect(new Set(codes.slice(0, refused))).toEqual(new Set(['S002']))
+  expect(new Set(codes.slice(refused))).toEqual(new Set(['2000']))
+  await until('their memory is free', async () => (await bodyBytes()) === 0)
 })
 
 describe('a client', () => {

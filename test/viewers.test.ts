@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import { batchCallLimit, packBatch } from '@workspace-wallet/contract'
 import { type CoreClient, checkpointLines, createCoreClient, verifyLedger } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { openBatches } from './setup/batches.ts'
 import { connect } from './setup/database.ts'
 import { openConnection, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -112,6 +114,34 @@ test('the look-ups of a token, also of a disabled operator, leave a connection f
   await owner.query('commit')
   expect(new Set(await Promise.all(answers))).toEqual(new Set(['HTTP/1.1 401 Unauthorized']))
   for (const socket of sockets) socket.destroy()
+})
+
+test('the bodies of an operator are decoded one at a time, also if they have waited for the same look-up of the token', async () => {
+  const { token } = await system.admin.operators.create.mutate({ name: 'busy', role: 'viewer' })
+  const links = await Promise.all(Array.from({ length: 4 }, () => openBatches(system.coreUrl, token)))
+  const isAlive = async () => expect((await fetch(`${system.coreUrl}/healthz`)).status).toBe(200)
+  const forbidden = { path: 'operators.create', type: 'mutation', input: {} } as const
+  const body = packBatch(Array.from({ length: batchCallLimit }, () => forbidden))
+  await owner.query('begin; lock table operator in access exclusive mode')
+  let answered = 0
+  const sent = Array.from({ length: 32 }, async (_, at) => {
+    const { status } = await links[at % links.length]!.send(body)
+    expect(status).toBe(200)
+    answered++
+  })
+  const answers = Promise.all(sent)
+  await until('the token is looked up', async () => (await waiting('core access')) > 0)
+  // Each takes an iteration of the event loop at least, in which one of the bodies gets its turn.
+  for (let count = 0; count < 2 * sent.length; count++) await isAlive()
+  await owner.query('commit')
+  const seen = new Set<number>()
+  while (answered < sent.length) {
+    await isAlive()
+    seen.add(answered)
+  }
+  await answers
+  expect(seen.size).toBeGreaterThan(6)
+  for (const { socket } of links) socket.destroy()
 })
 
 test('the calls of viewers leave connections for others', async () => {

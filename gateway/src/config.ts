@@ -20,7 +20,7 @@ export const gatewaySchema = z.object({
   BODY_MEMORY_BYTES: wholeNumber(4_194_304, 1_073_741_824)
     .optional()
     .describe(
-      'Memory for all request bodies whose signature is not verified yet, in bytes. One client address (IPv6: one /64) gets at most half of it. Default: an eighth of the largest heap that Node allows, from 16 to 128 MiB',
+      'Memory for the bodies of all requests until they are answered, in bytes. One client address (IPv6: one /64) gets at most half of it. Default: an eighth of the largest heap that Node allows, from 16 to 128 MiB',
     ),
   CONSOLE_DIR: z
     .string()

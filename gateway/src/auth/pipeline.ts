@@ -27,7 +27,7 @@ export type PipelineDependencies = {
   keys: KeyCache
   nonces: NonceStore
   mistakes: MistakeSearch
-  /** Reads bodies, within the memory for those whose signature is not verified yet. */
+  /** Reads bodies, within the memory for those of requests in progress. */
   bodies: BodyReader
   /** The operator's limit of a body. */
   bodyLimitBytes: number
@@ -45,7 +45,10 @@ export type PipelineDependencies = {
   sampled: SampledLog
 }
 
-/** An authenticated request: its API key and its body. `leave`: call it once the request has been handled. */
+/**
+ * An authenticated request: its API key and its body. `leave`: call it once the request has been handled. Until then it counts as one of
+ * its workspace, and its body takes memory for bodies.
+ */
 export type SignedRequest = { key: Key; body: Buffer; leave: () => void }
 
 /**
@@ -86,13 +89,17 @@ async function runSteps(
   const { keys, bodies, concurrency, now } = dependencies
   const key = await findUsableKey(keys, request, now) // steps 1, 2, 3
   const timestamp = checkTimestamp(request, now()) // step 4
-  const checkSigned = async (unsigned: Unsigned): Promise<SignedRequest> => {
-    const leave = concurrency.enter(key.workspaceId)
+  const checkSigned = async (unsigned: Unsigned, release?: () => void): Promise<SignedRequest> => {
+    const exit = concurrency.enter(key.workspaceId)
+    const leave = () => {
+      exit()
+      release?.()
+    }
     try {
       await runSignedSteps(dependencies, request, response, unsigned, checkFailureLimit)
       return { key: unsigned.key, body: unsigned.body, leave }
     } catch (error) {
-      leave()
+      exit()
       throw error
     }
   }
@@ -101,9 +108,10 @@ async function runSteps(
   try {
     // A body can take seconds. Meanwhile the key may have been disabled, and a nonce must not outlive its storage time.
     const usableKey = await findUsableKey(keys, request, now)
-    return await checkSigned({ key: usableKey, timestamp: checkTimestamp(request, now()), body })
-  } finally {
+    return await checkSigned({ key: usableKey, timestamp: checkTimestamp(request, now()), body }, release)
+  } catch (error) {
     release()
+    throw error
   }
 }
 

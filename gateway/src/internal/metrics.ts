@@ -101,7 +101,7 @@ export function createMetrics(): GatewayMetrics {
   function watchMemory(bodies: BodyReader, responses: ResponseMemory): void {
     new Gauge({
       name: 'gateway_body_bytes',
-      help: 'Memory for request bodies whose signature is not verified yet that is in use, in bytes: at most BODY_MEMORY_BYTES',
+      help: 'Memory for the bodies of requests in progress that is in use, in bytes: at most BODY_MEMORY_BYTES',
       registers: [registry],
       collect() {
         this.set(bodies.usedBytes)

@@ -91,6 +91,14 @@ test('long targets and headers also close the connection if several requests hav
   socket.destroy()
 })
 
+test('many tiny headers count more than their characters', async () => {
+  let requests = 0
+  const { port } = await serve(() => requests++)
+  const tiny = request(Array.from({ length: 600 }, (_, at) => `${at}:\r\n`).join(''))
+  await exchange(port, tiny.repeat(limit))
+  expect(requests).toBe(1)
+})
+
 test.each([
   ['with an unknown expectation', request('Expect: x\r\n')],
   ['without a Host header', 'GET / HTTP/1.1\r\n\r\n'],

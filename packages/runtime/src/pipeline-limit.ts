@@ -8,7 +8,9 @@ const stopParsing = 2
 /** The parser of a connection, which calls `onIncoming` with each request. Not documented: limited-server.test.ts covers it. */
 type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
-/** Maximum length of the targets and headers of a connection's requests without a complete response, if there are several. */
+/** What a name or a value of a header takes besides its characters: a client can send thousands that are almost empty. */
+const textOverhead = 16
+/** Maximum length of the targets and headers (see `headLength`) of a connection's requests without a complete response, if there are several. */
 const pendingHeadLength = 32 * 1024
 
 type Pending = { requests: number; headLength: number }
@@ -82,5 +84,5 @@ export class PipelineLimit {
 }
 
 function headLength({ url = '', rawHeaders }: IncomingMessage): number {
-  return rawHeaders.reduce((sum, text) => sum + text.length, url.length)
+  return rawHeaders.reduce((sum, text) => sum + text.length + textOverhead, url.length)
 }

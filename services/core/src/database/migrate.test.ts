@@ -8,7 +8,7 @@ import { createCoreClient } from '@workspace-wallet/core-client'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { retryUnavailable } from '../../../../cli/processes/retry.ts'
-import { execute, query, urlOf } from '../../../../test/setup/database.ts'
+import { createTestDatabase, execute, query, urlOf } from '../../../../test/setup/database.ts'
 import { type System, startSystem } from '../../../../test/setup/system.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { verifyLedger } from '../../../../test/setup/verify.ts'
@@ -133,6 +133,22 @@ test('a failed migration leaves the schema unchanged, and core keeps working', a
   expect({ tables: await tables(), columns: await columnsOf('wallet'), applied: await applied() }).toEqual(before)
   expect(await isReady()).toBe(true)
   expect(await migrate(ownerUrl, serviceUrl)).toEqual([])
+})
+
+test('a migration that waits for a prepared transaction says so', async () => {
+  const database = await createTestDatabase()
+  const { ownerUrl, serviceUrl } = database
+  const { username } = new URL(serviceUrl)
+  await execute(ownerUrl, `begin; grant select on wallet to ${username}; prepare transaction 'kept'`)
+  const reports: string[] = []
+  const migration = migrate(ownerUrl, serviceUrl, undefined, sentence => reports.push(sentence))
+  await until('it says what it waits for', () => reports.length > 0)
+  expect(reports).toEqual([
+    expect.stringMatching(/^The migration waits for a lock of a prepared transaction: .*rollback prepared/),
+  ])
+  await execute(ownerUrl, `rollback prepared 'kept'`)
+  expect(await migration).toEqual([])
+  await database.drop()
 })
 
 test('the previous core keeps serving during an additive migration, also while it waits for its lock', async () => {

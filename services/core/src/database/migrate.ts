@@ -91,16 +91,22 @@ async function reportBlocking(orm: Orm, report: (sentence: string) => void, ende
     for (const session of await findBlocking(orm).catch(() => [])) {
       if (reported.has(session.pid)) continue
       reported.add(session.pid)
-      report(`The migration waits for a lock of ${describeSession(session)}.`)
+      const isPrepared = session.pid === preparedPid
+      report(`The migration waits for a lock of ${isPrepared ? preparedTransaction : describeSession(session)}.`)
     }
   }
 }
 
+/** What `pg_blocking_pids` has for a prepared transaction, which has no session. */
+const preparedPid = 0
+const preparedTransaction =
+  'a prepared transaction: find it in pg_prepared_xacts, and run `rollback prepared` in its database'
+
 function findBlocking(orm: Orm): Promise<BlockingSession[]> {
   return orm.em.fork().execute(
-    `select distinct a.pid, a.usename as role, a.application_name as application
+    `select distinct blocking.pid, coalesce(a.usename, '') as role, coalesce(a.application_name, '') as application
      from pg_stat_activity waiting, unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
-     join pg_stat_activity a on a.pid = blocking.pid
+     left join pg_stat_activity a on a.pid = blocking.pid
      where waiting.datname = current_database() and waiting.application_name = 'core migrate'`,
   )
 }

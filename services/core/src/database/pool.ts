@@ -59,7 +59,8 @@ export function poolConfig(
     pipeline,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveAfterMs,
-    min: 0,
+    // Kept while it is idle: when somebody else takes all connections that the server has, calls still have this one.
+    min: 1,
     max,
     idleTimeoutMillis: idleTimeoutMs,
     connectionTimeoutMillis: connectTimeoutMs,

@@ -54,6 +54,11 @@ export class CallBodies {
     this.#memory.release(share)
   }
 
+  /** Waits for another turn after something else that a body has waited for, which may be there for many bodies at once. */
+  anotherTurn(token: CallerToken, connection: object): Promise<void> | undefined {
+    return this.#rotation.next(senderOf(token), connection)
+  }
+
   /**
    * Counts the values in the body of a batch that has arrived, and waits until it may be decoded, or rejected: that takes as long as
    * decoding a small one.

@@ -75,6 +75,7 @@ export function createCoreServer(
     if (!token.isOperator) return body
     try {
       await contextOf(request)
+      await bodies.anotherTurn(token, request.socket)
       return body
     } catch (error) {
       body.release()
@@ -146,8 +147,12 @@ export function createCoreServer(
       token,
       bodies,
       // Meanwhile, an operator may have been disabled or got another token.
-      answer: async (body, onPart) =>
-        answerBatch(router, token.isOperator ? await contextOf(request) : context, body, onPart),
+      answer: async (body, onPart) => {
+        if (!token.isOperator) return answerBatch(router, context, body, onPart)
+        const current = await contextOf(request)
+        await bodies.anotherTurn(token, link)
+        return answerBatch(router, current, body, onPart)
+      },
       rejectionOf: cause => Buffer.from(JSON.stringify(rejectionOf(cause))),
     })
     links.add(link)

@@ -23,6 +23,11 @@ export type Asker = { role: string; name: string }
 /** Where an object is. `moves`: of the place, before it was asked. */
 type Remembered<Each> = { place: Each; moves: number }
 
+/** How many look-ups of a token may wait: 16 statements. Otherwise so many could wait that all of them are late. */
+const waitingLimit = 4_096
+/** One for all: its stack trace would cost as much as a look-up. */
+const tooManyWait = new DomainError('S002', { retryAfterSeconds: 1 })
+
 /** The objects whose place is remembered. */
 const rememberedObjects = 100_000
 
@@ -40,6 +45,8 @@ export class Places<Each extends Place = Place> {
   readonly isIncomplete: boolean
   readonly #log: SampledLog
   readonly #remembered = new Map<string, Remembered<Each>>()
+  /** How many look-ups of each token wait. */
+  readonly #waiting = new Map<string, number>()
 
   constructor(
     all: readonly [Each, ...Each[]],
@@ -61,7 +68,7 @@ export class Places<Each extends Place = Place> {
    *
    * @returns if no place has a genuine row of the object, one that has another row; home without any
    * @throws DomainError S002 if the places that answer in time only have rows of an object that is elsewhere, or none, and another one does
-   *   not answer
+   *   not answer; if too many look-ups of the token wait
    */
   async of(kind: PlacedKind, id: string, by: Asker): Promise<Each> {
     const uuid = this.all.length > 1 ? uuidFromId(kind, id) : null
@@ -69,10 +76,12 @@ export class Places<Each extends Place = Place> {
     const remembered = this.#remembered.get(uuid)
     if (remembered && isValid(remembered)) return remembered.place
     const moves = this.all.map(({ access }) => access.moves)
-    const answers = await askAll(
-      this.all,
-      async place => ({ place, row: await lookUps[kind](place, uuid, nameOfToken(by)) }),
-      found => found.some(({ row }) => row !== null && isUsable(row)),
+    const answers = await this.#lookUp(by, token =>
+      askAll(
+        this.all,
+        async place => ({ place, row: await lookUps[kind](place, uuid, token) }),
+        found => found.some(({ row }) => row !== null && isUsable(row)),
+      ),
     )
     const found = answers.flatMap(answer => (answer?.row ? { place: answer.place, row: answer.row } : []))
     const haveAllAnswered = !answers.includes(null)
@@ -107,28 +116,37 @@ export class Places<Each extends Place = Place> {
    * The places that have a transfer with this ID. Callers of core can generate the ID of a transfer, so there may be several, and nothing
    * is remembered: another place may have the ID later.
    *
-   * @throws DomainError S002 if no place has the transfer, and one does not answer in time
+   * @throws DomainError S002 if no place has the transfer, and one does not answer in time; if too many look-ups of the token wait
    */
   async ofTransfer(id: Id<'transfer'>, by: Asker): Promise<readonly Each[]> {
     if (this.all.length === 1) return this.all
     const uuid = uuidFromId('transfer', id)
-    const answers = await askAll(this.all, async place => ({
-      place,
-      hasIt: (await hasTransfer(place, uuid, nameOfToken(by))) !== null,
-    }))
+    const answers = await this.#lookUp(by, token =>
+      askAll(this.all, async place => ({ place, hasIt: (await hasTransfer(place, uuid, token)) !== null })),
+    )
     const having = answers.flatMap(answer => (answer?.hasIt ? answer.place : []))
     if (having.length === 0 && answers.includes(null)) throw new DomainError('S002', { retryAfterSeconds: 1 })
     return having
+  }
+
+  async #lookUp<Answers>({ role, name }: Asker, work: (token: string) => Promise<Answers>): Promise<Answers> {
+    const token = `${role}:${name}`
+    const waiting = this.#waiting.get(token) ?? 0
+    if (waiting >= waitingLimit) throw tooManyWait
+    this.#waiting.set(token, waiting + 1)
+    try {
+      return await work(token)
+    } finally {
+      const others = this.#waiting.get(token)! - 1
+      if (others > 0) this.#waiting.set(token, others)
+      else this.#waiting.delete(token)
+    }
   }
 
   #remember(uuid: string, remembered: Remembered<Each>): void {
     if (this.#remembered.size >= rememberedObjects) this.#remembered.clear()
     this.#remembered.set(uuid, remembered)
   }
-}
-
-function nameOfToken({ role, name }: Asker): string {
-  return `${role}:${name}`
 }
 
 function isValid({ place: { access }, moves }: Remembered<Place>): boolean {

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, idFromUuid, type ReceiptCheck, type ReceiptClaims } from '@workspace-wallet/contract'
-import type { Log } from '@workspace-wallet/runtime'
+import type { SampledLog } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import type { TransferWithEntries } from '../ledger/chain/chain.ts'
 import { ModifiedRow } from '../ledger/store/require-signed.ts'
@@ -10,7 +10,7 @@ import type { SigningKeys } from '../signing/signing-keys.ts'
 import { toCompletedOrder } from '../transfers/operations.ts'
 import { findOrder } from '../transfers/queries.ts'
 
-type Parts = { reads: Pool; chainKey: KeyObject; receiptKeys: SigningKeys; log: Log; metrics: Metrics }
+type Parts = { reads: Pool; chainKey: KeyObject; receiptKeys: SigningKeys; sampledLog: SampledLog; metrics: Metrics }
 
 /**
  * A signed receipt of a transfer order. As long as the same key signs, it always has the same bytes.
@@ -50,10 +50,9 @@ async function findClaims(
   } catch (error) {
     if (!(error instanceof ModifiedRow)) throw error
     core.metrics.modifiedRow(error.table)
-    core.log.fatal(
-      { workspaceId, transfer: name, reason: error.message },
-      'a transfer was modified outside the service: it gets no receipt; run ledger verify',
-    )
+    const fields = { workspaceId, transfer: name, reason: error.message }
+    const message = 'a transfer was modified outside the service: it gets no receipt; run ledger verify'
+    core.sampledLog.write(`receipt ${workspaceId}`, { level: 'error', fields, message, summary: `more: ${message}` })
     return 'MODIFIED'
   }
 }

@@ -160,4 +160,15 @@ describe('with several places', () => {
       await Promise.all([owner.end(), observer.end()])
     }
   })
+
+  test('a limited number of look-ups for one token wait, and those of another one are made', async () => {
+    const lookUp = (role: Role) => two.places.of('workspace', mintId('workspace'), { role, name: 'n' })
+    const many = Array.from({ length: 5_000 }, () => lookUp('service'))
+    const other = lookUp('viewer')
+    const outcomes = await Promise.allSettled(many)
+    const refused = outcomes.filter(outcome => outcome.status === 'rejected' && outcome.reason.code === 'S002')
+    expect(refused.length).toBe(5_000 - 4_096)
+    expect(await other).toBe(two.places.home)
+    expect(await lookUp('service')).toBe(two.places.home)
+  })
 })

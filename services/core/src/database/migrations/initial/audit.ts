@@ -5,7 +5,7 @@ export const audit = `
   -- One row per administrative action, written in the same transaction: who did what and when, and what changed.
   create table audit (
     id bigint generated always as identity primary key check (id between 1 and 9007199254740991),
-    at timestamptz(3) not null,
+    at bounded_time not null,
     actor text not null,
     action text not null,
     -- The nil UUID stands for no workspace in audit_head: with both, two actions would share a position of that chain.

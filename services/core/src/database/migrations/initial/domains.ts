@@ -1,3 +1,5 @@
+import { shownTimes } from './times.ts'
+
 /**
  * Types of the columns of ledgers, wallets, holds, transfers, limits and the journal, with their checks. They are domains because
  * PostgreSQL parses and plans the check constraints of a table again for every statement that writes to it, and those of a domain once
@@ -17,7 +19,7 @@ export const domains = `
   -- bytes has up to 131,072 digits as text, which core would parse before it could check a MAC. Functions take plain numerics: what
   -- they write is checked by its column. The bounds also exclude NaN, which PostgreSQL sorts above Infinity.
   create domain bounded_amount as numeric check (value > -1e57 and value < 1e57 and scale(value) <= 18);
-  create domain finite_time as timestamptz(3) check (isfinite(value));
+  create domain bounded_time as timestamptz(3) ${shownTimes('value')};
   create domain transfer_type as text check (value in ('TRANSFER', 'DEPOSIT', 'WITHDRAWAL'));
   create domain wallet_kind as text check (value in ('CUSTOMER', 'EXTERNAL'));
   create domain wallet_status as text check (value in ('ACTIVE', 'FROZEN', 'CLOSED'));

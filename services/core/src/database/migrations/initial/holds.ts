@@ -16,12 +16,12 @@ export const holds = `
     captured bounded_amount not null default 0,
     remaining bounded_amount not null,
     status hold_status collate "C" not null,
-    expires_at finite_time not null,
+    expires_at bounded_time not null,
     reference bounded_text collate "C",
     remark bounded_text,
-    created_at finite_time not null,
+    created_at bounded_time not null,
     -- For an expired hold, expires_at.
-    updated_at finite_time not null,
+    updated_at bounded_time not null,
     ${signature},
     primary key (workspace_id, id),
     foreign key (workspace_id, wallet_id, currency) references wallet (workspace_id, id, currency)

@@ -20,7 +20,7 @@ export const journal = `
     actor bounded_text not null,
     request_id bounded_text not null,
     client_address bounded_text,
-    created_at timestamptz(3) not null,
+    created_at bounded_time not null,
     -- Covers the row, and the MAC of the row before it in the workspace.
     mac bounded_bytes not null,
     primary key (workspace_id, position),

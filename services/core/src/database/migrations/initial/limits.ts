@@ -23,8 +23,8 @@ export const limits = `
     spent bounded_amount not null check (spent >= 0),
     -- The position of the ledger when counting began.
     counted_from bigint not null,
-    created_at timestamptz(3) not null,
-    updated_at timestamptz(3) not null,
+    created_at bounded_time not null,
+    updated_at bounded_time not null,
     ${signature},
     primary key (workspace_id, subject, currency),
     ${bounded(1024, 'subject', 'currency')},

@@ -1,5 +1,5 @@
 /**
- * A check that these columns have times that every program can show: 1970 to 9999. PostgreSQL's own range is larger, and so is
+ * A check that these columns, or the value of a domain, have times that every program can show: 1970 to 9999. PostgreSQL's own range is larger, and so is
  * infinity. Null passes.
  */
 export const shownTimes = (...columns: string[]) =>

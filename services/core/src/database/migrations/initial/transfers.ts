@@ -27,7 +27,7 @@ export const transfers = `
     actor bounded_text not null,
     request_id bounded_text not null,
     client_address bounded_text,
-    created_at timestamptz(3) not null,
+    created_at bounded_time not null,
     -- The flow on the source wallet, which pays: its place among the wallet's flows, how many flows up to this one are
     -- of transfers between wallets, the balance after it, and its MAC.
     source_wallet_id uuid not null,

@@ -14,7 +14,7 @@ export const verification = `
     upload_id uuid not null,
     part integer not null,
     content text not null,
-    uploaded_at timestamptz(3) not null default clock_timestamp(),
+    uploaded_at bounded_time not null default clock_timestamp(),
     primary key (upload_id, part),
     ${bounded(4_194_304, 'content')}
   );
@@ -27,7 +27,7 @@ export const verification = `
     -- Of its ledger: the last event, the orders up to it, its time, and the MAC of the last journal entry.
     position bigint not null,
     order_count bigint not null,
-    posted_at timestamptz(3),
+    posted_at bounded_time,
     journal_head bytea not null,
     -- The last action in its audit, and its MAC.
     audit_position bigint not null,

@@ -21,7 +21,7 @@ export const wallets = `
     -- The position of the last event, and the MAC of the last row of the journal; empty before the first.
     position bigint not null default 0,
     journal_head bounded_bytes not null default '',
-    last_posted_at finite_time not null,
+    last_posted_at bounded_time not null,
     halt_reason bounded_text,
     ${signature}
   ) with (fillfactor = 50);
@@ -42,15 +42,15 @@ export const wallets = `
     balance bounded_amount not null default 0,
     -- The sum that open holds reserve, and a time that is not after the first of them expires.
     held bounded_amount not null default 0,
-    held_until finite_time,
+    held_until bounded_time,
     sequence bigint not null default 0,
     -- Number of flows that belong to transfers between wallets, not to deposits and withdrawals.
     order_count bigint not null default 0,
     hold_count bigint not null default 0,
     -- The MAC of the last flow; empty before the first.
     head bounded_bytes not null default '',
-    created_at finite_time not null,
-    updated_at finite_time not null,
+    created_at bounded_time not null,
+    updated_at bounded_time not null,
     ${signature},
     primary key (workspace_id, id)
   ) with (fillfactor = 50);
