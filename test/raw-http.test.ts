@@ -99,6 +99,15 @@ test('the sentence about a forbidden request says what to send', async () => {
   )
 })
 
+test('a request with more than 100 headers is refused', async () => {
+  const many = Array.from({ length: 100 }, (_, at) => `X-${at}: `)
+  const answer = await exchange(system.baseUrl, head('GET /healthz HTTP/1.1', 'Host: x', ...many) + hidden)
+  expect(statuses(answer)).toEqual(['400'])
+  expect(answer).toContain('"code":"S012"')
+  const few = head('GET /healthz HTTP/1.1', 'Host: x', 'Connection: close', ...many.slice(2))
+  expect(statuses(await exchange(system.baseUrl, few))).toEqual(['200'])
+})
+
 test('an endless body is rejected at the limit, and its connection closed', async () => {
   const head = await signedHead('POST', createPath, ['Transfer-Encoding: chunked'], 'x')
   const socket = await open()

@@ -28,6 +28,8 @@ export class MistakeSearch {
   /** The state of the rate limit: when its bucket is full again, in microseconds. */
   #fullAt = 0
   readonly #networks = new Buckets(networkRate)
+  /** Whether one was made in this iteration of the event loop. Many nonces are answered at once, and searches must not delay others. */
+  #hasSearched = false
 
   /** Undefined if the mistake is not a known one, or if this gateway has made too many searches, for this client or at all. */
   find(
@@ -38,7 +40,11 @@ export class MistakeSearch {
     nowMs: number,
   ): SigningMistake | undefined {
     const signature = decodeSignature(header(request, 'x-signature'))
-    if (!signature || !this.#isAllowed(networkOf(request.clientAddress))) return
+    if (!signature || this.#hasSearched || !this.#isAllowed(networkOf(request.clientAddress))) return
+    this.#hasSearched = true
+    setImmediate(() => {
+      this.#hasSearched = false
+    })
     const { bytes, mistake } = signature
     const candidates = mistake
       ? () => [{ mistake, message: canonicalMessage(parts) }]

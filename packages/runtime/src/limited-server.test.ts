@@ -15,8 +15,8 @@ afterEach(() => {
   }
 })
 
-async function serve(handle: RequestListener) {
-  const server = new LimitedServer({ connections: 10, pipelined: limit }, {}, handle)
+async function serve(handle: RequestListener, pipelined = limit) {
+  const server = new LimitedServer({ connections: 10, pipelined }, {}, handle)
   servers.push(server.listen(0, '127.0.0.1'))
   await once(server, 'listening')
   return { server, port: (server.address() as AddressInfo).port }
@@ -93,11 +93,27 @@ test('long targets and headers also close the connection if several requests hav
 
 test('many tiny headers count more than their characters', async () => {
   let requests = 0
-  const { port } = await serve(() => requests++)
-  const tiny = request(Array.from({ length: 600 }, (_, at) => `${at}:\r\n`).join(''))
-  await exchange(port, tiny.repeat(limit))
-  expect(requests).toBe(1)
+  const { port } = await serve(() => requests++, 32)
+  const tiny = request(Array.from({ length: 99 }, (_, at) => `${at}:\r\n`).join(''))
+  await exchange(port, tiny.repeat(32))
+  expect(requests).toBeGreaterThan(4)
+  expect(requests).toBeLessThan(12)
 })
+
+test.each([101, 120, 600, 1_200])(
+  'a request with more headers than the limit closes the connection, and its body is not parsed: %i',
+  async count => {
+    let requests = 0
+    const { port } = await serve((_, response) => {
+      requests++
+      response.end()
+    })
+    const many = Array.from({ length: count - 2 }, (_, at) => `a${at}:\r\n`).join('')
+    const body = request()
+    await exchange(port, request(`${many}Content-Length: ${body.length}\r\n`) + body)
+    expect(requests).toBe(0)
+  },
+)
 
 test.each([
   ['with an unknown expectation', request('Expect: x\r\n')],

@@ -13,6 +13,9 @@ const textOverhead = 16
 /** Maximum length of the targets and headers (see `headLength`) of a connection's requests without a complete response, if there are several. */
 const pendingHeadLength = 32 * 1024
 
+/** Maximum number of headers of a request: each takes about a hundred bytes besides its characters. */
+const headerLimit = 100
+
 type Pending = { requests: number; headLength: number }
 const nothing: Pending = { requests: 0, headLength: 0 }
 
@@ -29,18 +32,26 @@ export class PipelineLimit {
   readonly #ended = new WeakSet<Duplex>()
 
   /**
-   * Closes each connection of a server at its first request above the limits. All requests get to the handler of the server.
+   * Closes each connection of a server at its first request above the limits. All requests get to the handler of the server, except those
+   * with too many headers, which are for the listeners of `clientError`.
    *
    * @param limit maximum number of requests of a connection that have no complete response yet
    */
   constructor(server: GuardedServer, limit: number) {
     // Node would respond itself to a request without a Host header or with an unknown expectation, and nobody would count it.
     server.requireHostHeader = false
+    // Node rejects a request with more while its headers or trailers arrive; before 24.21, it drops the rest of them, which may say how
+    // long the body is. So it gets more than `headerLimit`.
+    server.maxHeadersCount = headerLimit + 28
     server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     server.on('connection', (socket: Socket) => {
       const { parser } = socket as ParsedSocket
       const { onIncoming } = parser
       parser.onIncoming = (request, isKeptAlive) => {
+        if (request.rawHeaders.length > 2 * headerLimit) {
+          if (!server.emit('clientError', new Error('too many headers'), socket)) socket.destroy()
+          return stopParsing
+        }
         if (this.#mayAdd(socket, request, limit)) return onIncoming(request, isKeptAlive)
         socket.destroy()
         return stopParsing

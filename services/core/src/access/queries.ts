@@ -103,7 +103,9 @@ const markUsedStatement = statement(
      from unnest($1::uuid[], $2::timestamptz[]) as given (id, at)
      where given.at > now() - interval '1 hour')
    update api_key k set last_used_at = used.at from used
-   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.minute_before)`,
+   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.minute_before)
+     -- Those of a workspace that is leaving this place stay as they are, and must not keep the others from being recorded.
+     and not exists (select from ledger l where l.workspace_id = k.workspace_id and l.status = 'MOVING')`,
 )
 
 /**

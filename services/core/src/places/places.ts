@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
-import type { SampledLog } from '@workspace-wallet/runtime'
+import { BodyRotation, type SampledLog } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import { findHidden, notHere } from './claims.ts'
@@ -23,7 +23,7 @@ export type Asker = { role: string; name: string }
 /** Where an object is. `moves`: of the place, before it was asked. */
 type Remembered<Each> = { place: Each; moves: number }
 
-/** How many look-ups of a token may wait: 16 statements. Otherwise so many could wait that all of them are late. */
+/** How many look-ups of a token may wait for a place. Otherwise so many could wait that all of them are late, or fill the memory. */
 const waitingLimit = 4_096
 /** One for all: its stack trace would cost as much as a look-up. */
 const tooManyWait = new DomainError('S002', { retryAfterSeconds: 1 })
@@ -45,8 +45,10 @@ export class Places<Each extends Place = Place> {
   readonly isIncomplete: boolean
   readonly #log: SampledLog
   readonly #remembered = new Map<string, Remembered<Each>>()
-  /** How many look-ups of each token wait. */
+  /** How many look-ups of each token wait for each place, also those that are late. */
   readonly #waiting = new Map<string, number>()
+  /** Of tokens. All calls whose look-ups share a statement are answered at once. */
+  readonly #turns = new BodyRotation()
 
   constructor(
     all: readonly [Each, ...Each[]],
@@ -76,13 +78,12 @@ export class Places<Each extends Place = Place> {
     const remembered = this.#remembered.get(uuid)
     if (remembered && isValid(remembered)) return remembered.place
     const moves = this.all.map(({ access }) => access.moves)
-    const answers = await this.#lookUp(by, token =>
-      askAll(
-        this.all,
-        async place => ({ place, row: await lookUps[kind](place, uuid, token) }),
-        found => found.some(({ row }) => row !== null && isUsable(row)),
-      ),
+    const answers = await askAll(
+      this.all,
+      async place => ({ place, row: await this.#lookUp(place, by, token => lookUps[kind](place, uuid, token)) }),
+      found => found.some(({ row }) => row !== null && isUsable(row)),
     )
+    await this.#turns.next(nameOfToken(by), this)
     const found = answers.flatMap(answer => (answer?.row ? { place: answer.place, row: answer.row } : []))
     const haveAllAnswered = !answers.includes(null)
     const [strongest] = found.filter(({ row }) => isUsable(row)).sort((a, b) => b.row.claim - a.row.claim)
@@ -121,25 +122,28 @@ export class Places<Each extends Place = Place> {
   async ofTransfer(id: Id<'transfer'>, by: Asker): Promise<readonly Each[]> {
     if (this.all.length === 1) return this.all
     const uuid = uuidFromId('transfer', id)
-    const answers = await this.#lookUp(by, token =>
-      askAll(this.all, async place => ({ place, hasIt: (await hasTransfer(place, uuid, token)) !== null })),
-    )
+    const answers = await askAll(this.all, async place => ({
+      place,
+      hasIt: (await this.#lookUp(place, by, token => hasTransfer(place, uuid, token))) !== null,
+    }))
+    await this.#turns.next(nameOfToken(by), this)
     const having = answers.flatMap(answer => (answer?.hasIt ? answer.place : []))
     if (having.length === 0 && answers.includes(null)) throw new DomainError('S002', { retryAfterSeconds: 1 })
     return having
   }
 
-  async #lookUp<Answers>({ role, name }: Asker, work: (token: string) => Promise<Answers>): Promise<Answers> {
-    const token = `${role}:${name}`
-    const waiting = this.#waiting.get(token) ?? 0
+  async #lookUp<Row>({ number }: Each, by: Asker, read: (token: string) => Promise<Row>): Promise<Row> {
+    const token = nameOfToken(by)
+    const key = `${number} ${token}`
+    const waiting = this.#waiting.get(key) ?? 0
     if (waiting >= waitingLimit) throw tooManyWait
-    this.#waiting.set(token, waiting + 1)
+    this.#waiting.set(key, waiting + 1)
     try {
-      return await work(token)
+      return await read(token)
     } finally {
-      const others = this.#waiting.get(token)! - 1
-      if (others > 0) this.#waiting.set(token, others)
-      else this.#waiting.delete(token)
+      const others = this.#waiting.get(key)! - 1
+      if (others > 0) this.#waiting.set(key, others)
+      else this.#waiting.delete(key)
     }
   }
 
@@ -147,6 +151,10 @@ export class Places<Each extends Place = Place> {
     if (this.#remembered.size >= rememberedObjects) this.#remembered.clear()
     this.#remembered.set(uuid, remembered)
   }
+}
+
+function nameOfToken({ role, name }: Asker): string {
+  return `${role}:${name}`
 }
 
 function isValid({ place: { access }, moves }: Remembered<Place>): boolean {

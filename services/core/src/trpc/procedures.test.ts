@@ -171,4 +171,28 @@ describe('with several places', () => {
     expect(await other).toBe(two.places.home)
     expect(await lookUp('service')).toBe(two.places.home)
   })
+
+  test('look-ups that a place does not answer count until it does', async () => {
+    const owner = await connect(second.ownerUrl)
+    const settled: string[] = []
+    const lookUp = (role: Role) =>
+      two.places.of('workspace', mintId('workspace'), { role, name: 'late' }).then(
+        () => settled.push(`${role} ok`),
+        () => settled.push(`${role} failed`),
+      )
+    try {
+      await owner.query('begin; lock table workspace in access exclusive mode')
+      await Promise.all(Array.from({ length: 4_096 }, () => lookUp('service')))
+      expect(new Set(settled.splice(0))).toEqual(new Set(['service failed']))
+      // That of the viewer waits for the place.
+      await Promise.all([lookUp('viewer'), lookUp('service')])
+      expect(settled).toEqual(['service failed', 'viewer failed'])
+    } finally {
+      await owner.end()
+    }
+    await until('the place answers again', async () => {
+      await lookUp('service')
+      return settled.at(-1) === 'service ok'
+    })
+  })
 })

@@ -244,6 +244,15 @@ describe('the deliveries of other webhooks go on, whatever the row of one webhoo
     }
   })
 
+  test('a modified webhook is looked at once in its pause, also if its lease ends in 9999', async () => {
+    const change = "url = 'https://other.example/', leased_until = '9999-12-31', revision = revision + 1"
+    await attack(`update webhook set ${change} where id = ${literal(victim)}`)
+    await opened.as('courier').courier.lease({ size: 64 })
+    const sql = `select from webhook where id = ${literal(victim)} and next_attempt_at > now() and leased_until <= now()`
+    expect((await owner.query(sql)).rowCount).toBe(1)
+    await restore()
+  })
+
   test('inserted with the role of the service, in any number', async () => {
     const inserted = 2000
     await attack(`

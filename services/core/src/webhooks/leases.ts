@@ -111,6 +111,8 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
     if (!secrets) {
       const pauseMs = isGenuine(webhook) ? undecryptablePauseMs : modifiedPauseMs
       webhook.nextAttemptAt = new Date(now.getTime() + pauseMs)
+      // Perhaps a time that core did not set, so that it would be due again at once.
+      webhook.leasedUntil = now
       continue
     }
     signing.dueWebhooks.known.remember(uuidFromId('webhook', webhook.id)!)

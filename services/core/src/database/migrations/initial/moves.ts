@@ -40,8 +40,9 @@ export const moves = `
   create function refuse_change_while_leaving() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
   begin
     if exists (select from {schema}.ledger l where l.workspace_id = new.workspace_id and l.status = 'MOVING') then
+      -- Callers retry, as after a lock that they waited for in vain.
       raise exception 'this update of % is refused: its workspace is moving to another place', tg_table_name
-        using errcode = 'object_not_in_prerequisite_state';
+        using errcode = 'lock_not_available';
     end if;
     return new;
   end $$;
