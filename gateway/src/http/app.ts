@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { DomainError, type ErrorCode, errorTable, isId, type Scope, scopes } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
-import { BodyRotation, type Readiness } from '@workspace-wallet/runtime'
+import { type Readiness, Rotation } from '@workspace-wallet/runtime'
 import { type Exemplar, exemplarOf, type Span } from '@workspace-wallet/runtime/tracing'
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express'
 import type { Endpoint } from '../api/endpoint.ts'
@@ -69,7 +69,7 @@ export function createApp(
   app.use(authenticated(dependencies)) // section 5.3, steps 1 to 7
   app.use(requirePlainPath)
   const recordAnswer = answerRecorder(dependencies, metrics)
-  const rotation = new BodyRotation()
+  const rotation = new Rotation()
   for (const endpoint of endpoints) mount(app, endpoint, { core, responses, rotation, recordAnswer }) // step 8, then the endpoint
   app.use(denyUndeclared)
   app.use(sendError(dependencies, recordAnswer))
@@ -156,7 +156,7 @@ type EndpointDependencies = {
   core: CoreClient
   responses: ResponseMemory
   /** The large bodies of workspaces. */
-  rotation: BodyRotation
+  rotation: Rotation
   recordAnswer: RecordAnswer
 }
 

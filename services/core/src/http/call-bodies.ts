@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
-import { type Body, BodyError, BodyMemory, BodyReader, BodyRotation, type BodyShare } from '@workspace-wallet/runtime'
+import { type Body, BodyError, BodyMemory, BodyReader, type BodyShare, Rotation } from '@workspace-wallet/runtime'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits, countInBatch, countInJsonBody } from './body-limits.ts'
 
@@ -17,7 +17,7 @@ const waitingLimit = 64
 export class CallBodies {
   readonly #memory: BodyMemory
   readonly #reader: BodyReader
-  readonly #rotation = new BodyRotation()
+  readonly #rotation = new Rotation()
 
   /** @param memoryBytes for all bodies, from their first byte until their calls are answered */
   constructor(memoryBytes: number) {

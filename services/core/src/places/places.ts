@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
-import { BodyRotation, type SampledLog } from '@workspace-wallet/runtime'
+import { Rotation, type SampledLog } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import { findHidden, notHere } from './claims.ts'
@@ -48,7 +48,7 @@ export class Places<Each extends Place = Place> {
   /** How many look-ups of each token wait for each place, also those that are late. */
   readonly #waiting = new Map<string, number>()
   /** Of tokens. All calls whose look-ups share a statement are answered at once. */
-  readonly #turns = new BodyRotation()
+  readonly #turns = new Rotation()
 
   constructor(
     all: readonly [Each, ...Each[]],

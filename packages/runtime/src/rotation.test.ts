@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { BodyRotation } from './body-rotation.ts'
+import { Rotation } from './rotation.ts'
 
 const [a, b] = [{ name: 'a' }, { name: 'b' }]
 
@@ -11,7 +11,7 @@ function block(ms: number): void {
 }
 
 test('the connections of a sender take turns, one body in an iteration', async () => {
-  const rotation = new BodyRotation()
+  const rotation = new Rotation()
   const decoded: string[] = []
   const decode = async (name: string, connection: object) => {
     await rotation.next('sender', connection)
@@ -27,7 +27,7 @@ test('the connections of a sender take turns, one body in an iteration', async (
 })
 
 test('after a body that takes long, those of its sender wait for as long again, and no other one does', async () => {
-  const rotation = new BodyRotation()
+  const rotation = new Rotation()
   const turns: { sender: string; startedAtMs: number; endedAtMs: number }[] = []
   const decode = async (sender: string, ms: number) => {
     await rotation.next(sender, a)

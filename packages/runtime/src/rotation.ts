@@ -1,19 +1,19 @@
-/** After a body that takes longer, in milliseconds, those of its sender pause. Full batches take less. */
+/** After work that takes longer, in milliseconds, its sender pauses. Full batches take less. */
 const briefMs = 15
 
-/** The bodies of a sender that wait for a later iteration. */
+/** What waits of a sender for a later iteration. */
 type Waiting = { count: number; byConnection: Map<object, (() => void)[]> }
 
 /**
- * Lets at most one body of each sender (a service token, or a workspace) be decoded in an iteration of the event loop: that and the
- * validation can take tens of milliseconds, and others must not wait for all bodies that have arrived. After a body that takes long,
- * those of its sender wait for as long again. The connections of a sender take turns.
+ * Lets the work of each sender (a service token, or a workspace) on at most one body, or on one call that waited with others, begin in an
+ * iteration of the event loop: it can take tens of milliseconds, and others must not wait for all that has arrived. After work that takes
+ * long, that of its sender waits for as long again. The connections of a sender take turns.
  */
-export class BodyRotation {
-  /** By sender: from its first body on, until none waits. */
+export class Rotation {
+  /** By sender: from its first work on, until none waits. */
   readonly #waiting = new Map<string, Waiting>()
 
-  /** Resolves when a body of this sender may be decoded: at once, or in a later iteration. */
+  /** Resolves when work of this sender may begin: at once, or in a later iteration. */
   next(sender: string, connection: object): Promise<void> | undefined {
     const waiting = this.#waiting.get(sender)
     if (!waiting) {
@@ -30,12 +30,12 @@ export class BodyRotation {
     })
   }
 
-  /** How many bodies of a sender wait. */
+  /** How much work of a sender waits. */
   waitingOf(sender: string): number {
     return this.#waiting.get(sender)?.count ?? 0
   }
 
-  /** Call it just before a body is decoded. */
+  /** Call it just before work begins. */
   #continueAfter(sender: string, waiting: Waiting): void {
     const startedAtMs = performance.now()
     // A tick that a microtask requests begins when all microtasks have ended, and with them the decoding and the validation.
