@@ -86,8 +86,11 @@ describe('a flood of one workspace', () => {
   })
 
   test('with large batches that arrive at once: they are validated one at a time, and another workspace is served meanwhile', async () => {
-    const item = transferOrder(system, { reference: 'r'.repeat(64), remark: '\u00e9'.repeat(256) })
-    const transfers = [...Array.from({ length: 99 }, () => item), { ...item, amount: '0' }]
+    const texts = { reference: 'r'.repeat(64), remark: '\u00e9'.repeat(256) }
+    // The last item is invalid, so that nothing is posted.
+    const transfers = Array.from({ length: 100 }, (_, at) =>
+      transferOrder(system, { ...texts, bizId: `large-${at}`, amount: at === 99 ? '0' : '0.01' }),
+    )
     const body = JSON.stringify({ transfers }).replaceAll('\u00e9', '\\u00e9')
     const answered: string[] = []
     const connections = await Promise.all(Array.from({ length: 64 }, () => openConnection(system.baseUrl)))

@@ -1,6 +1,6 @@
 /** Core inside the test's own process, on a database of its own: for tests of its modules. */
 import { type KeyObject, randomBytes } from 'node:crypto'
-import type { VerifyReport } from '@workspace-wallet/contract'
+import type { Scope, VerifyReport } from '@workspace-wallet/contract'
 import { createLog } from '@workspace-wallet/runtime'
 import { openCore } from '../../services/core/src/compose.ts'
 import { coreSchema } from '../../services/core/src/config.ts'
@@ -74,6 +74,18 @@ export async function openTestCore({
       for (const each of [database, ...home, ...furtherPlaces]) await each.drop()
     },
   }
+}
+
+/** Creates a workspace with an owner and an API key of theirs. */
+export async function createTenantIn(
+  testCore: TestCore,
+  scopes: Scope[],
+): Promise<{ workspaceId: string; apiKey: string }> {
+  const admin = testCore.as('admin')
+  const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
+  await admin.members.add({ workspaceId, userId: 'owner' })
+  const { apiKey } = await admin.apiKeys.create({ workspaceId, ownerUserId: 'owner', name: 'Key', scopes })
+  return { workspaceId, apiKey }
 }
 
 /** Verifies the place of a core, whoever may write to it. */

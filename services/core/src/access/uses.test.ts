@@ -1,6 +1,6 @@
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { createTenantIn, openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { execute, query } from '../../../../test/setup/database.ts'
 import { markKeysUsed } from './queries.ts'
 
@@ -10,18 +10,13 @@ beforeAll(async () => {
 })
 afterAll(() => testCore.close())
 
-async function newTenant() {
-  const admin = testCore.as('admin')
-  const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
-  await admin.members.add({ workspaceId, userId: 'owner' })
-  await admin.wallets.create({ workspaceId, currency: 'USD', name: 'Wallet' })
-  const key = { workspaceId, ownerUserId: 'owner', name: 'Key', scopes: ['wallet:read' as const] }
-  return { workspaceId, apiKey: (await admin.apiKeys.create(key)).apiKey }
-}
+const newTenant = () => createTenantIn(testCore, ['wallet:read'])
 
 test('uses of keys of a workspace that is leaving do not keep those of others from being recorded', async () => {
   const [leaving, other] = [await newTenant(), await newTenant()]
   const { ownerUrl } = testCore.database
+  // Opens its ledger.
+  await testCore.as('admin').wallets.create({ workspaceId: leaving.workspaceId, currency: 'USD', name: 'Wallet' })
   await execute(
     ownerUrl,
     `set session_replication_role = replica;

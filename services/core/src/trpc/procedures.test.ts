@@ -1,7 +1,7 @@
 import type { inferRouterInputs } from '@trpc/server'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
+import { createTenantIn, openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect, createTestDatabase, query, type TestDatabase } from '../../../../test/setup/database.ts'
 import { findProcedures } from '../../../../test/setup/procedures.ts'
 import { until } from '../../../../test/setup/until.ts'
@@ -16,17 +16,7 @@ beforeAll(async () => {
 afterAll(() => testCore.close())
 
 async function newTenant() {
-  const admin = testCore.as('admin')
-  const { workspaceId } = await admin.workspaces.create({ name: 'Test' })
-  const owner = { userId: 'owner', role: 'OWNER' as const }
-  await admin.members.add({ workspaceId, ...owner })
-  const key = {
-    workspaceId,
-    ownerUserId: owner.userId,
-    name: 'Key',
-    scopes: ['webhook:manage' as const, 'wallet:read' as const],
-  }
-  const { apiKey } = await admin.apiKeys.create(key)
+  const { workspaceId, apiKey } = await createTenantIn(testCore, ['webhook:manage', 'wallet:read'])
   const list = () =>
     testCore
       .as('gateway')

@@ -27,8 +27,7 @@ export const limits = `
     updated_at bounded_time not null,
     ${signature},
     primary key (workspace_id, subject, currency),
-    ${bounded(1024, 'subject', 'currency')},
-    check (isfinite(created_at) and isfinite(updated_at))
+    ${bounded(1024, 'subject', 'currency')}
   ) with (fillfactor = 50);
 
   create trigger spending_limit_is_kept before delete on spending_limit for each row execute function refuse_change();
