@@ -74,22 +74,27 @@ describe('answers that are made to be expensive', () => {
     return Buffer.concat([Buffer.of(0x9a), named, ...Array<Buffer>(9).fill(Buffer.of(0xd6, 0x70, 0, 0, 0, levels))])
   }
 
+  const mostBytes = 4 * 2 ** 20 - 1_000
   test.each<[string, () => Buffer]>([
     ['millions of empty maps', () => answer(emptyMaps(5_000_000))],
     ['millions of empty maps in a field that is not used', () => balanceWith(emptyMaps(5_000_000))],
     ['a few bytes that are a text of gigabytes', () => balanceWith(references(9))],
     ['values too deep in others', () => answer(Buffer.alloc(5_000_000, 0x91))],
     ['more bytes than core sends', () => answer(pack('x'.repeat(16 * 2 ** 20)))],
-  ])('are not decoded, and others are served: %s', async (_, body) => {
+    ['characters instead of a record', () => answer(pack('x'.repeat(mostBytes)))],
+    ['bytes instead of a record', () => answer(pack(Buffer.alloc(mostBytes)))],
+    [
+      'characters instead of a record in a list',
+      () => answer(object({ content: array(1, pack('x'.repeat(mostBytes))) })),
+    ],
+  ])('are not used, and others are served: %s', async (_, body) => {
     const answers = await attack('wallets.balance', body(), () => [request(balancePath())])
     expect(answers).toMatchObject([{ value: { status: 503, body: { code: 'S002' } } }])
   })
 
-  const mostBytes = 4 * 2 ** 20 - 1_000
   test.each<[string, () => Buffer]>([
     ['values', () => answer(emptyMaps(65_000))],
     ['values in a field that is not used', () => balanceWith(emptyMaps(65_000))],
-    ['characters instead of a record', () => answer(pack('x'.repeat(mostBytes)))],
     ['characters that are six times as long in JSON', () => balanceWith(pack('\u0001'.repeat(mostBytes)))],
   ])('as much as core may send does not end a gateway: %s', async (_, body) => {
     for (let round = 0; round < 3; round++)

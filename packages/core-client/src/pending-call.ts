@@ -9,6 +9,8 @@ import { failCallSpan } from './call-span.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 
 const noAnswer = `core returned nothing for this call: check that core and this client have the same version; ${mayBeExecuted}`
+/** Characters of an answer that is a text, and of texts in a list of an answer. Pages of events are a field of an answer. */
+const longestText = 4_096
 export const overloaded = 'the call was not sent, because too many calls wait for core: retry it later'
 
 type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>, TRPCClientError<AppRouter>>
@@ -88,5 +90,20 @@ export class PendingCall implements QueueItem {
 }
 
 function isAnswer(answer: unknown): answer is { data: unknown } | { error: unknown } {
-  return typeof answer === 'object' && answer !== null && ('data' in answer || 'error' in answer)
+  if (typeof answer !== 'object' || answer === null) return false
+  return 'data' in answer ? !hasTextForRecord(answer.data) : 'error' in answer
+}
+
+/**
+ * Whether a long text, or bytes, are in the place of a record or of one in a list. Callers copy the fields of records: a core that was taken
+ * over could stop a gateway for seconds with a text of megabytes, which is copied character by character.
+ */
+function hasTextForRecord(data: unknown): boolean {
+  if (typeof data !== 'object' || data === null) return isLong(data)
+  return isLong(data) || Object.values(data).some(field => Array.isArray(field) && field.some(isLong))
+}
+
+function isLong(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > longestText
+  return ArrayBuffer.isView(value) && value.byteLength > longestText
 }

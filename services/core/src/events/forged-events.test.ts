@@ -130,8 +130,8 @@ const damages: [what: string, sql: (books: Books) => string, position: number, r
     transferFault,
   ],
   [
-    'an infinite time',
-    on => `update transfer set created_at = 'infinity' where ${transferAt(4, on)}`,
+    'the last time that a row may have',
+    on => `update transfer set created_at = '9999-12-31T23:59:59.999Z' where ${transferAt(4, on)}`,
     4,
     transferFault,
   ],
