@@ -11,6 +11,7 @@ import { type Receiver, type Respond, startReceiver } from './setup/receiver.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { type Webhooks, webhooksOf } from './setup/webhooks.ts'
+import { createTenant, createWallet } from './setup/workspaces.ts'
 
 let system: System
 let webhooks: Webhooks
@@ -199,6 +200,34 @@ test('a receiver that does not answer delays no other webhook', async () => {
   // On a slow machine, the attempt may have timed out, and another one begun.
   expect(new Set(silent.received.map(({ status }) => status))).toEqual(new Set([null]))
   release()
+})
+
+test('receivers of four workspaces that do not answer, with a webhook for each lease of a courier, delay no other workspace', async () => {
+  let release = () => {}
+  const released = new Promise<void>(resolve => (release = resolve))
+  const silent = await receive(() => released.then(() => 204))
+  const [attempts, inWorkspace] = [64, 16]
+  const removals: (() => Promise<unknown>)[] = []
+  for (let at = 0; at < attempts / inWorkspace; at++) {
+    const { workspaceId } = await createTenant(system)
+    const own = webhooksOf({ ...system, workspaceId })
+    for (let each = 0; each < inWorkspace; each++) {
+      const webhookId = await own.create(silent)
+      removals.push(() => own.remove(webhookId))
+    }
+    removals.push(() => own.close())
+    await createWallet({ admin: system.admin, workspaceId })
+  }
+  await startCourier({ COURIER_ATTEMPTS: String(attempts) })
+  // Three of them get an eighth of the attempts each, and the fourth the rest of its leases.
+  await until('they have attempts in progress', () => silent.maxInProgress > (3 * attempts) / 8)
+  const webhookId = await subscribe(await receive())
+  await transferTimes(1)
+  await delivered(webhookId)
+  // After a time-out, others of their webhooks would have begun.
+  expect(silent.received.length).toBeLessThanOrEqual(attempts / 2)
+  release()
+  for (const remove of removals) await remove()
 })
 
 test('after a change, the attempt in progress ends, and no other is made with the old URL and secret', async () => {

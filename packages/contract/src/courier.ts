@@ -17,11 +17,12 @@ const leaseName = z.object({ webhookId: z.string(), generation: z.uuid() })
 export type LeaseName = z.infer<typeof leaseName>
 
 /**
- * Leases up to `size` webhooks that have events to deliver. `held`: the leases that the courier has and has not reported. With
- * size 0, the call only finds out which of them are revoked.
+ * Leases up to `size` webhooks that have events to deliver. `except`: if it is not null, none of these workspaces, and about one of each other
+ * one. `held`: the leases that the courier has and has not reported. With size 0, the call only finds out which of them are revoked.
  */
 export const leaseInput = z.object({
   size: z.int().min(0).max(maxLeasedWebhooks),
+  except: z.array(z.string()).max(maxHeldLeases).nullable().default(null),
   held: z.array(leaseName).max(maxHeldLeases).default([]),
 })
 

@@ -26,7 +26,7 @@ const minLeases = 64
 const retryMs = 1_000
 
 /** `ending`: aborted when no further attempt may begin. `done`: resolves when the lease is reported. */
-type HeldLease = LeaseName & { ending: AbortController; done: Promise<void> }
+type HeldLease = LeaseName & { workspaceId: string; ending: AbortController; done: Promise<void> }
 
 export type CourierOptions = {
   core: CoreClient
@@ -43,6 +43,8 @@ export type CourierOptions = {
 export class Courier {
   readonly #core: CoreClient
   readonly #maxLeases: number
+  /** How many of them are for workspaces without any: a webhook that waits for an attempt has a lease. */
+  readonly #reservedLeases: number
   readonly #attempt: DeliverOptions['attempt']
   readonly #log: Log
   readonly #slots: AttemptSlots
@@ -57,6 +59,7 @@ export class Courier {
   constructor({ core, limit, attempt, log }: CourierOptions) {
     this.#core = core
     this.#maxLeases = Math.max(limit, minLeases)
+    this.#reservedLeases = Math.floor(this.#maxLeases / 4)
     this.#attempt = attempt
     this.#log = log
     this.#slots = new AttemptSlots(limit)
@@ -87,13 +90,22 @@ export class Courier {
 
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const size = Math.min(maxLeasedWebhooks, this.#maxLeases - this.#leases.size)
+      const { size, except } = this.#wanted()
       this.#ended = Promise.withResolvers()
       const calledAtMs = performance.now()
-      const found = await this.#lease(size)
+      const found = await this.#lease(size, except)
       const tookMs = performance.now() - calledAtMs
       if (size === 0 || found < size) await this.#wait(tookMs)
     }
+  }
+
+  /** How many webhooks to lease: the last quarter of the leases is for workspaces without any, one for each. */
+  #wanted(): { size: number; except: string[] | null } {
+    const free = this.#maxLeases - this.#leases.size
+    if (free > this.#reservedLeases)
+      return { size: Math.min(maxLeasedWebhooks, free - this.#reservedLeases), except: null }
+    const workspaces = new Set([...this.#leases].map(({ workspaceId }) => workspaceId))
+    return { size: Math.min(maxLeasedWebhooks, free), except: [...workspaces] }
   }
 
   /** Waits until a lease has ended, the courier stops, or the time is over. @param tookMs how long the call has taken */
@@ -106,11 +118,11 @@ export class Courier {
   }
 
   /** Leases webhooks and begins to deliver, and stops delivering those that are revoked. Resolves with the number of new ones. */
-  async #lease(size: number): Promise<number> {
+  async #lease(size: number, except: string[] | null): Promise<number> {
     const calledAtMs = performance.now()
     const held = [...this.#leases]
     const names = held.map(({ webhookId, generation }) => ({ webhookId, generation }))
-    const answer = await this.#call(() => this.#core.courier.lease.mutate({ size, held: names }), leaseAnswer)
+    const answer = await this.#call(() => this.#core.courier.lease.mutate({ size, except, held: names }), leaseAnswer)
     for (const { webhookId, generation } of answer?.revoked ?? [])
       held.find(each => each.webhookId === webhookId && each.generation === generation)?.ending.abort()
     const webhooks = answer?.webhooks.slice(0, size) ?? []
@@ -119,14 +131,14 @@ export class Courier {
   }
 
   #hold(webhook: LeasedWebhook, endsAtMs: number): void {
-    const { webhookId, generation } = webhook
+    const { webhookId, workspaceId, generation } = webhook
     const ending = new AbortController()
     if (this.#stopping.signal.aborted) ending.abort()
     const done = this.#deliver(webhook, endsAtMs, ending.signal).finally(() => {
       this.#leases.delete(lease)
       this.#ended.resolve()
     })
-    const lease = { webhookId, generation, ending, done }
+    const lease = { webhookId, workspaceId, generation, ending, done }
     this.#leases.add(lease)
   }
 

@@ -15,6 +15,7 @@ import {
   rotateWebhookInput,
   seekWebhookInput,
   updateWebhookInput,
+  uuidFromId,
   webhook,
   webhookInput,
   webhookPage,
@@ -129,12 +130,13 @@ export const courier = router({
     .meta({ logLevel: 'debug', hasOwnLimit: true })
     .input(leaseInput)
     .output(lease)
-    .mutation(async ({ ctx, input: { size, held } }) => {
+    .mutation(async ({ ctx, input: { size, except, held } }) => {
       const { home, all } = ctx.places
+      const others = except?.flatMap(id => uuidFromId('workspace', id) ?? []) ?? null
       return leaseInTurns(all, home.log, size, async (core, size) => {
         const { revoked, leases } = await core.courierCalls.run(ctx.token.name, async () => ({
           revoked: await findRevokedLeases(core.reads, held),
-          leases: size > 0 ? await leaseDue(core, action => inTransaction({ ...ctx, core }, action), size) : [],
+          leases: size > 0 ? await leaseDue(core, action => inTransaction({ ...ctx, core }, action), size, others) : [],
         }))
         return { webhooks: await readDeliveries(core, leases), revoked }
       })

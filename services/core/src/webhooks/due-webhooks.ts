@@ -3,7 +3,7 @@ import type { Uuid } from '@workspace-wallet/contract'
 import type { Log } from '@workspace-wallet/runtime'
 import type { Queryable } from '../database/statement.ts'
 import { KnownWebhooks } from './known-webhooks.ts'
-import { findDueAmong, findDueWebhooks, type Place } from './queries.ts'
+import { type Except, findDueAmong, findDueWebhooks, type Place } from './queries.ts'
 
 /** After this time, a call leases no more: the courier waits for those that it has. */
 const searchMs = 1_000
@@ -16,8 +16,8 @@ const maxRounds = 8
 type Leasing = {
   /** How many more webhooks are to be leased. */
   wanted(): number
-  /** Webhooks that this core can neither lease nor make wait. */
-  except(): readonly Uuid<'webhook'>[]
+  /** Webhooks that this core can neither lease nor make wait, and workspaces that the call leaves out. */
+  except(): Except
   /** Leases some of these webhooks, in their order. `damaged`: how many of them have to wait, because nobody may lease them. */
   take(due: readonly Uuid<'webhook'>[]): Promise<{ damaged: number }>
 }

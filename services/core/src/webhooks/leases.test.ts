@@ -485,6 +485,27 @@ describe('a lease that is held', () => {
   })
 })
 
+test('with workspaces to leave out, a call leases nothing of them, and one webhook of each other workspace', async () => {
+  const [left, other] = [await newSubscriber(), await newSubscriber()]
+  const url = 'https://receiver.example/events'
+  for (const { workspaceId } of [left, other])
+    await service().webhooks.create({ workspaceId, caller, url, bizId: randomUUID() })
+  await deposit(left)
+  await deposit(other)
+  const { webhooks } = await until('a webhook is leased', async () => {
+    const leased = await courier().courier.lease({ size: 64, except: [left.workspaceId] })
+    return leased.webhooks.length > 0 && leased
+  })
+  expect(webhooks).toMatchObject([{ workspaceId: other.workspaceId }])
+  const rest = await until('the others are leased', async () => {
+    const leased = await lease()
+    return leased.length > 0 && leased
+  })
+  const { workspaceId } = other
+  expect(rest.filter(each => each.workspaceId === workspaceId)).toHaveLength(1)
+  expect(rest.filter(each => each.workspaceId !== workspaceId)).toHaveLength(2)
+})
+
 describe('one webhook does not hold up the others', () => {
   test('when its events were modified: it gets none of them, and its workspace is halted', async () => {
     const [subscriber, other] = [await newSubscriber(), await newSubscriber()]

@@ -42,12 +42,19 @@ const undecryptablePauseMs = 60_000
  * Leases up to `size` webhooks that have events to deliver. No other call leases them until their lease ends. A webhook whose
  * row was modified outside the service, or whose secret does not decrypt, is never leased. Whatever rows contain, and however many of
  * them were not written by the service, the others are leased.
+ *
+ * @param except if it is not null, workspaces to leave out; of each other one, a search leases one webhook
  */
-export async function leaseDue(signing: Signing, inTransaction: InTransaction, size: number): Promise<Lease[]> {
+export async function leaseDue(
+  signing: Signing,
+  inTransaction: InTransaction,
+  size: number,
+  except: readonly Uuid<'workspace'>[] | null,
+): Promise<Lease[]> {
   const leases: Lease[] = []
   await signing.dueWebhooks.search(signing.log, {
     wanted: () => size - leases.length,
-    except: () => [...setAside],
+    except: () => ({ webhooks: [...setAside], workspaces: except }),
     async take(due) {
       const taken = await takeLeases(signing, inTransaction, due, size - leases.length)
       leases.push(...taken.leases)

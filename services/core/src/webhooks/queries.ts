@@ -56,7 +56,7 @@ const findDueStatement = statement<Found>(
        and not ((has_wrapped or next.id is null) and coalesce(next.id, lowest.id) > $3)),
    due as materialized (
      select l.workspace_id, first.id, first.leased_until, first.position <> l.position as has_events
-     from visited join ledger l on l.workspace_id = visited.id and l.status = 'OPEN'
+     from visited join ledger l on l.workspace_id = visited.id and l.status = 'OPEN' and l.workspace_id <> all (coalesce($6::uuid[], '{}'))
        cross join lateral (${firstDue(hasCome)} union all ${firstDue(isTooFar)}) first
      where place > 0)
    select
@@ -64,11 +64,15 @@ const findDueStatement = statement<Found>(
        select id::text from (
          select id, leased_until, row_number() over (partition by workspace_id order by leased_until, id) as turn
          from due where has_events and id <> all ($4::uuid[])) turns
+       where turn = 1 or $6 is null
        order by turn, leased_until, id limit $5) as ids,
      last.id as last, last.has_wrapped as "hasWrapped", last.place < ${workspacesAtATime} as "isComplete",
      exists (select from due group by workspace_id having count(*) > ${mostDue}) as "isCrowded"
    from (select * from visited order by place desc limit 1) last`,
 )
+
+/** What a search leaves out. `workspaces`: if it is not null, also all but one webhook of each other workspace. */
+export type Except = { webhooks: readonly Uuid<'webhook'>[]; workspaces: readonly Uuid<'workspace'>[] | null }
 
 /** Where a search goes on: it began after the workspace `begin`, and ends there, once it has wrapped around. */
 export type Place = { begin: Uuid<'workspace'>; last: Uuid<'workspace'>; hasWrapped: boolean }
@@ -77,7 +81,6 @@ export type Place = { begin: Uuid<'workspace'>; last: Uuid<'workspace'>; hasWrap
  * Webhooks of the next workspaces that have events to deliver: several times `size`. Each workspace gets its first one before any gets a
  * second; within a workspace, the webhook whose last lease ended first comes first.
  *
- * @param except webhooks to leave out
  * @returns `isComplete`: there are no further workspaces. `isCrowded`: a workspace has more rows that are due than a client can create,
  *   and not all of them were looked at
  */
@@ -85,9 +88,10 @@ export async function findDueWebhooks(
   db: Queryable,
   { begin, last, hasWrapped }: Place,
   size: number,
-  except: readonly Uuid<'webhook'>[],
+  { webhooks, workspaces }: Except,
 ): Promise<Found> {
-  const [found] = await run(db, findDueStatement, [last, hasWrapped, begin, plainArray(except), lookahead * size])
+  const values = [last, hasWrapped, begin, plainArray(webhooks), lookahead * size, workspaces && plainArray(workspaces)]
+  const [found] = await run(db, findDueStatement, values)
   return found!
 }
 
@@ -97,7 +101,9 @@ const findDueAmongStatement = statement<{ id: Uuid<'webhook'> }>(
      select w.id, w.leased_until,
        row_number() over (partition by w.workspace_id order by w.leased_until, w.id) as turn
      from unnest($1::uuid[]) known (id) join webhook w on w.id = known.id join ledger l on l.workspace_id = w.workspace_id
-     where ${isDue} and l.status = 'OPEN' and l.position <> w.position and w.id <> all ($2::uuid[])) due
+     where ${isDue} and l.status = 'OPEN' and l.position <> w.position and w.id <> all ($2::uuid[])
+       and w.workspace_id <> all (coalesce($4::uuid[], '{}'))) due
+   where turn = 1 or $4 is null
    order by turn, leased_until, id limit $3`,
 )
 
@@ -106,9 +112,10 @@ export async function findDueAmong(
   db: Queryable,
   known: readonly Uuid<'webhook'>[],
   size: number,
-  except: readonly Uuid<'webhook'>[],
+  { webhooks, workspaces }: Except,
 ): Promise<Uuid<'webhook'>[]> {
-  const rows = await run(db, findDueAmongStatement, [plainArray(known), plainArray(except), lookahead * size])
+  const values = [plainArray(known), plainArray(webhooks), lookahead * size, workspaces && plainArray(workspaces)]
+  const rows = await run(db, findDueAmongStatement, values)
   return rows.map(({ id }) => id)
 }
 
