@@ -241,11 +241,11 @@ describe('money', () => {
         perform change_holds(
           jsonb_build_array(jsonb_build_object('workspace_id', ws, 'old_mac', mac, 'at', at, 'position', 2, 'journal_head', '\\x01',
             'hold_count', 1, 'mac', mac)),
-          jsonb_build_array(jsonb_build_object('workspace_id', ws, 'id', w, 'old_mac', mac, 'held', 1, 'held_until', at - interval '60 s',
+          jsonb_build_array(jsonb_build_object('workspace_id', ws, 'id', w, 'old_mac', mac, 'held', 1, 'held_until', at + interval '1 ms',
             'hold_count', 1, 'mac', mac)),
           jsonb_build_array(jsonb_build_object('workspace_id', ws, 'id', gen_random_uuid(), 'number', 1, 'wallet_number', 1, 'biz_id', 'h',
             'wallet_id', w, 'currency', 'USD', 'amount', 1, 'captured', 0, 'remaining', 1, 'status', 'OPEN',
-            'expires_at', at - interval '60 s', 'created_at', at - interval '90 s', 'updated_at', at - interval '90 s', 'mac', mac)),
+            'expires_at', at + interval '1 ms', 'created_at', at, 'updated_at', at, 'mac', mac)),
           '[]');
       end $$`)
     const workspaceId = idFromUuid('workspace', workspace as Uuid<'workspace'>)

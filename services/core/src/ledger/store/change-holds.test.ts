@@ -185,6 +185,16 @@ const damages: Record<string, (batch: ChainedHolds) => void> = {
   'a number of a hold that is taken': ({ holds }) => {
     pick(holds.filter(({ previousMac }) => previousMac === null)).number = 1
   },
+  'a number of a hold that is too high': ({ holds }) => {
+    pick(holds.filter(({ previousMac }) => previousMac === null)).number += pick([100, 4e15])
+  },
+  'a number of a hold of a wallet that is too high': ({ holds }) => {
+    pick(holds.filter(({ previousMac }) => previousMac === null)).walletNumber += pick([100, 4e15])
+  },
+  'a time of a new hold': ({ holds }) => {
+    const hold = pick(holds.filter(({ previousMac }) => previousMac === null))
+    hold.createdAt = new Date(hold.createdAt.getTime() + pick([-1, 1, -3_600_000]))
+  },
   'a hold with another MAC': ({ holds }) => {
     pick(holds).previousMac = randomBytes(32)
   },

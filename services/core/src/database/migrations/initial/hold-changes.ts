@@ -87,7 +87,17 @@ export const holdChanges = `
       select from jsonb_to_recordset(wallets) as n (workspace_id uuid, id uuid, held_until timestamptz), lateral (
         select from {schema}.hold h
         where h.workspace_id = n.workspace_id and h.wallet_id = n.id and h.status = 'OPEN' and h.expires_at < n.held_until
-        order by h.expires_at limit 1) earlier)
+        order by h.expires_at limit 1) earlier
+    ) or exists (
+      -- Lists search by times and numbers, which never decrease: with a forged one out of order, they would not find the others.
+      select from jsonb_to_recordset(holds) as h (workspace_id uuid, wallet_id uuid, number bigint, wallet_number bigint,
+          created_at timestamptz, old_mac bytea)
+        left join jsonb_to_recordset(ledgers) as l (workspace_id uuid, at timestamptz, hold_count bigint)
+          on l.workspace_id = h.workspace_id
+        left join jsonb_to_recordset(wallets) as w (workspace_id uuid, id uuid, hold_count bigint)
+          on w.workspace_id = h.workspace_id and w.id = h.wallet_id
+      where h.old_mac is null and (h.created_at = l.at and h.number between 1 and l.hold_count
+        and h.wallet_number between 1 and w.hold_count) is not true)
     then
       perform {schema}.refuse_write('a change of holds');
     end if;
