@@ -4,8 +4,25 @@ import { AttemptSlots } from './attempt-slots.ts'
 
 /** Acquires a slot, and appends the name to `served` once it is granted. */
 function acquire(slots: AttemptSlots, workspace: string, served: string[]): void {
-  void slots.acquire(workspace).then(() => served.push(workspace))
+  void slots.acquire(workspace, new AbortController().signal).then(() => served.push(workspace))
 }
+
+test('who no longer wants a slot leaves the queue', async () => {
+  const slots = new AttemptSlots(1)
+  const over = new AbortController()
+  const granted = await Promise.all([slots.acquire('a', over.signal)])
+  const waiting = [slots.acquire('a', over.signal), slots.acquire('b', over.signal), slots.acquire('a', over.signal)]
+  const other = slots.acquire('b', new AbortController().signal)
+  expect(slots.waiting).toBe(4)
+  over.abort()
+  expect(slots.waiting).toBe(1)
+  granted.push(...(await Promise.all(waiting)), await slots.acquire('c', over.signal))
+  expect(granted).toEqual([true, false, false, false, false])
+  slots.release('a')
+  expect(await other).toBe(true)
+  slots.release('b')
+  expect([slots.inUse, slots.waiting]).toEqual([0, 0])
+})
 
 test('one workspace gets an eighth of the slots, and others do not wait for it', async () => {
   const slots = new AttemptSlots(16)

@@ -22,12 +22,30 @@ export class AttemptSlots {
     return [...this.#waiting.values()].reduce((sum, waiters) => sum + waiters.length, 0)
   }
 
-  /** Resolves when the workspace has a slot, which it must release. */
-  acquire(workspaceId: string): Promise<void> {
+  /** Resolves with true when the workspace has a slot, which it must release; with false once `over` is aborted before. */
+  acquire(workspaceId: string, over: AbortSignal): Promise<boolean> {
     return new Promise(resolve => {
-      this.#waiting.set(workspaceId, [...(this.#waiting.get(workspaceId) ?? []), resolve])
+      if (over.aborted) return resolve(false)
+      const leave = () => {
+        this.#wait(
+          workspaceId,
+          this.#waiting.get(workspaceId)!.filter(each => each !== serve),
+        )
+        resolve(false)
+      }
+      const serve = () => {
+        over.removeEventListener('abort', leave)
+        resolve(true)
+      }
+      over.addEventListener('abort', leave)
+      this.#wait(workspaceId, [...(this.#waiting.get(workspaceId) ?? []), serve])
       this.#serve()
     })
+  }
+
+  #wait(workspaceId: string, waiters: (() => void)[]): void {
+    if (waiters.length > 0) this.#waiting.set(workspaceId, waiters)
+    else this.#waiting.delete(workspaceId)
   }
 
   release(workspaceId: string): void {
@@ -47,12 +65,12 @@ export class AttemptSlots {
     while (this.inUse < this.#limit) {
       const next = [...this.#waiting.keys()].find(each => this.#mayHave(each))
       if (next === undefined) return
-      const [resolve, ...others] = this.#waiting.get(next)!
+      const [serve, ...others] = this.#waiting.get(next)!
       this.#waiting.delete(next)
-      if (others.length > 0) this.#waiting.set(next, others)
+      this.#wait(next, others)
       this.#used.set(next, (this.#used.get(next) ?? 0) + 1)
       this.inUse++
-      resolve!()
+      serve!()
     }
   }
 }

@@ -65,6 +65,22 @@ test('all successes are reported with the last position and status', async () =>
   expect(report).toMatchObject({ delivered: 7, lastStatus: 204, failure: null })
 })
 
+test('a lease that waits for a slot is reported at once when it is revoked, and when another attempt of it fails', async () => {
+  const { begun, attempt } = heldAttempts()
+  const options = { ...optionsFor(attempt), slots: new AttemptSlots(1) }
+  const first = deliver(leased([1, 2], 2), options)
+  const second = deliver(leased([3]), { ...options, ending: AbortSignal.abort() })
+  const { stop, ...third } = optionsFor(attempt)
+  const waiting = deliver(leased([4]), { ...third, slots: options.slots })
+  await until('an attempt has begun', () => begun.has(1))
+  stop()
+  expect(await Promise.all([second, waiting])).toMatchObject([{ delivered: null }, { delivered: null }])
+  begun.get(1)!(failure)
+  expect(await first).toMatchObject({ delivered: null, lastStatus: 503 })
+  expect([...begun.keys()]).toEqual([1])
+  expect([options.slots.inUse, options.slots.waiting]).toEqual([0, 0])
+})
+
 test('with a higher concurrency, at most that many are in progress, and successes after a failure do not count', async () => {
   const { begun, attempt } = heldAttempts()
   const report = deliver(leased([1, 2, 3, 4, 5, 6], 3), optionsFor(attempt))
@@ -111,7 +127,7 @@ test('a lease that waits for a slot until it is nearly over ends without an atte
   const { begun, attempt } = heldAttempts()
   const options = optionsFor(attempt)
   const slots = new AttemptSlots(1)
-  await slots.acquire('wsp_2')
+  await slots.acquire('wsp_2', new AbortController().signal)
   let left = 60_000
   const report = deliver(leased([1]), { ...options, slots, leftMs: () => left })
   left = attemptReserveMs - 1

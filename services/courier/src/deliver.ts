@@ -25,19 +25,19 @@ export async function deliver(webhook: LeasedWebhook, options: DeliverOptions): 
   const { slots, attempt, leftMs, ending } = options
   const outcomes: AttemptOutcome[] = []
   let begun = 0
-  let hasFailed = false
-  const mayBegin = () => begun < deliveries.length && !hasFailed && !ending.aborted && leftMs() >= attemptReserveMs
+  const failed = new AbortController()
+  const over = AbortSignal.any([ending, failed.signal])
+  const mayBegin = () => begun < deliveries.length && !over.aborted && leftMs() >= attemptReserveMs
 
   async function deliverNext(): Promise<void> {
-    while (mayBegin()) {
-      await slots.acquire(workspaceId)
+    while (mayBegin() && (await slots.acquire(workspaceId, over))) {
       try {
         // Waiting for a slot takes time.
         if (!mayBegin()) return
         const at = begun++
         const outcome = await attempt(webhook, deliveries[at]!)
         outcomes[at] = outcome
-        hasFailed ||= outcome.result !== 'success'
+        if (outcome.result !== 'success') failed.abort()
       } finally {
         slots.release(workspaceId)
       }
