@@ -620,6 +620,35 @@ describe('one webhook does not hold up the others', () => {
   })
 })
 
+/** While `action` runs, every update of this webhook fails as one in a workspace that is leaving to another place. */
+async function whileLeaving({ webhookId }: Subscriber, action: () => Promise<void>): Promise<void> {
+  await owner.query(`
+    create function leaves() returns trigger language plpgsql as
+      'begin raise exception ''leaves'' using errcode = ''lock_not_available''; end';
+    create trigger leaves before update on webhook for each row
+      when (new.id = '${uuidFromId('webhook', webhookId)}') execute function leaves()`)
+  try {
+    await action()
+  } finally {
+    await owner.query('drop function leaves cascade')
+  }
+}
+
+test('a webhook whose workspace begins to leave during the call is left out, and the others are leased', async () => {
+  const subscribers = [await newSubscriber(), await newSubscriber(), await newSubscriber()]
+  for (const subscriber of subscribers) await deposit(subscriber)
+  const [leaving, ...others] = subscribers
+  await whileLeaving(leaving!, async () => {
+    const leased = new Set<string>()
+    await until('the others are leased', async () => {
+      for (const { webhookId } of await lease()) leased.add(webhookId)
+      return leased.size === others.length
+    })
+    expect([...leased].toSorted()).toEqual(others.map(({ webhookId }) => webhookId).toSorted())
+  })
+  expect((await leaseOne()).webhookId).toBe(leaving!.webhookId)
+})
+
 describe('a webhook whose row was modified outside the service', () => {
   test.each([
     ['url', `url = 'https://attacker.example/'`],

@@ -11,10 +11,10 @@ import {
   type Uuid,
   uuidFromId,
 } from '@workspace-wallet/contract'
-import type { KeyRing, Log } from '@workspace-wallet/runtime'
+import type { KeyRing, Log, SampledLog } from '@workspace-wallet/runtime'
 import type { Pool } from 'pg'
 import { databaseTime } from '../database/clock.ts'
-import { classifyDatabaseError } from '../database/errors.ts'
+import { classifyDatabaseError, isLockTimeout } from '../database/errors.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
 import { type BuiltEvent, type EventReader, webhookWaitMs } from '../events/event-reader.ts'
@@ -24,7 +24,8 @@ import { Webhook } from './entities.ts'
 import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
-type Signing = { keyRing: KeyRing; log: Log; metrics: Metrics; reads: Pool; dueWebhooks: DueWebhooks }
+type Logs = { log: Log; sampledLog: SampledLog }
+type Signing = Logs & { keyRing: KeyRing; metrics: Metrics; reads: Pool; dueWebhooks: DueWebhooks }
 type InTransaction = <Result>(action: (em: Em) => Promise<Result>) => Promise<Result>
 
 /** A leased webhook whose events are not read yet. */
@@ -52,7 +53,7 @@ export async function leaseDue(
   except: readonly Uuid<'workspace'>[] | null,
 ): Promise<Lease[]> {
   const leases: Lease[] = []
-  await signing.dueWebhooks.search(signing.log, {
+  const search = signing.dueWebhooks.search(signing.log, {
     wanted: () => size - leases.length,
     except: () => ({ webhooks: [...setAside], workspaces: except }),
     async take(due) {
@@ -60,6 +61,11 @@ export async function leaseDue(
       leases.push(...taken.leases)
       return taken
     },
+  })
+  await search.catch(error => {
+    // What is leased already must reach the courier: nobody else gets it until its lease ends.
+    if (leases.length === 0) throw error
+    signing.log.warn({ err: error }, 'a search for due webhooks has failed after it had leased some')
   })
   return leases
 }
@@ -76,7 +82,8 @@ async function takeLeases(
   try {
     return await inTransaction(em => takeLocked(em, signing, due, size))
   } catch (error) {
-    if (classifyDatabaseError(error) !== 'other') throw error
+    // It waits for no lock of a webhook: one of them is of a workspace that begins to leave at this moment.
+    if (classifyDatabaseError(error) !== 'other' && !isLockTimeout(error)) throw error
   }
   const taken: Taken = { leases: [], damaged: 0 }
   for (const uuid of due) {
@@ -86,9 +93,11 @@ async function takeLeases(
       taken.leases.push(...leases)
       taken.damaged += damaged
     } catch (error) {
+      if (isLockTimeout(error)) continue
       if (classifyDatabaseError(error) !== 'other') throw error
       const webhookId = idFromUuid('webhook', uuid)
-      signing.log.error({ err: error, webhookId }, 'a webhook cannot be leased: run ledger verify, and delete it')
+      const message = 'a webhook cannot be leased: run ledger verify, and delete it'
+      logWebhook(signing.sampledLog, 'error', { err: error, webhookId }, message)
       putAside(uuid)
       taken.damaged += 1
     }
@@ -137,24 +146,41 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
 /** The secrets of a webhook; null if its row or a secret is damaged, which is logged. */
 function usableSecrets(
   webhook: Webhook,
-  { keyRing, log, metrics }: Pick<Signing, 'keyRing' | 'log' | 'metrics'>,
+  { keyRing, sampledLog, metrics }: Pick<Signing, 'keyRing' | 'sampledLog' | 'metrics'>,
   now: Date,
 ): string[] | null {
   const { id: webhookId, workspaceId } = webhook
   if (!isGenuine(webhook)) {
     metrics.modifiedRow('webhook')
-    log.error({ webhookId, workspaceId }, 'a webhook was modified outside the service: delete it, run ledger verify')
+    const message = 'a webhook was modified outside the service: delete it, run ledger verify'
+    logWebhook(sampledLog, 'error', { webhookId, workspaceId }, message)
     return null
   }
   try {
     return secretsOf(keyRing, webhook, now)
   } catch (error) {
-    log.error({ err: error, webhookId, workspaceId }, 'the secret of a webhook does not decrypt: rotate it')
+    const message = 'the secret of a webhook does not decrypt: rotate it'
+    logWebhook(sampledLog, 'error', { err: error, webhookId, workspaceId }, message)
     return null
   }
 }
 
-type Reading = { events: EventReader; reads: Pool; log: Log }
+/** Whoever has the password of the service's role can make any number of rows that are not genuine due again and again. */
+function logWebhook(
+  sampledLog: SampledLog,
+  level: 'error' | 'warn',
+  fields: { webhookId: string; workspaceId?: string; err?: unknown },
+  message: string,
+): void {
+  sampledLog.write(`${message} ${fields.workspaceId ?? fields.webhookId}`, {
+    level,
+    fields,
+    message,
+    summary: `more: ${message}`,
+  })
+}
+
+type Reading = Logs & { events: EventReader; reads: Pool }
 
 /**
  * Reads and signs the events of leased webhooks. If none of the events has a type that a webhook wants, its position passes
@@ -176,7 +202,7 @@ export async function readDeliveries(core: Reading, leases: readonly Lease[]): P
 
 /** @param late resolves when this lease is no longer waited for */
 async function readLease(
-  { events, log }: Reading,
+  { events, sampledLog }: Reading,
   { types, position, secrets, leasedAt, ...leased }: Lease,
   { maxLength, late }: { maxLength: number; late: Promise<null> },
 ): Promise<LeasedWebhook | EmptyLease> {
@@ -188,7 +214,8 @@ async function readLease(
     const deliveries = deliveriesOf(read.events, { secrets, leasedAt, maxLength })
     return deliveries.length > 0 ? { ...leased, deliveries } : { webhookId, generation, position: read.last }
   } catch (error) {
-    log.warn({ err: error, webhookId, workspaceId }, 'the events of a webhook could not be read')
+    const message = 'the events of a webhook could not be read'
+    logWebhook(sampledLog, 'warn', { err: error, webhookId, workspaceId }, message)
     return { webhookId, generation, position: null }
   }
 }

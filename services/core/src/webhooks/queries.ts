@@ -138,7 +138,8 @@ export async function readWebhookRows(
 const lockDueStatement = statement<{ id: Uuid<'webhook'> }>(
   'lock-due-webhooks',
   `select w.id from unnest($1::uuid[]) with ordinality as due (id, place) join webhook w on w.id = due.id
-   where ${isDue} order by due.place limit $2 for no key update of w skip locked`,
+     join ledger l on l.workspace_id = w.workspace_id
+   where ${isDue} and l.status = 'OPEN' order by due.place limit $2 for no key update of w skip locked`,
 )
 
 /** Locks up to `size` of these webhooks, in their order: those that are still due and not locked by another transaction. */
