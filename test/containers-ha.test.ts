@@ -47,9 +47,10 @@ test('each container has the rights, limits, networks and volumes that it needs,
     volumes.add(own[0]!)
   }
   expect([...volumes].sort()).toEqual(Object.keys(compose.volumes).sort())
-  for (const [name, each] of servicesOf('member')) expect(networksOf(each), name).toEqual(['data', 'consensus'])
+  for (const [name, each] of servicesOf('member')) expect(networksOf(each), name).toEqual(['members', 'consensus'])
   for (const [name, each] of servicesOf('etcd')) expect(networksOf(each), name).toEqual(['consensus'])
-  expect(compose.networks).toEqual({ consensus: { internal: true } })
+  expect(networksOf(compose.services.postgres!)).toEqual(['data', 'members'])
+  expect(compose.networks).toEqual({ members: { internal: true }, consensus: { internal: true } })
   expect(Object.entries(compose.services).filter(([, { build }]) => build)).toHaveLength(1)
 })
 
