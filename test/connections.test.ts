@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, createPath, signedHeaders } from './setup/client.ts'
-import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
 import { openConnection, received, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
@@ -83,19 +82,6 @@ test('thousands of pipelined requests close the connection, and others are serve
   const answer = await received(socket)
   expect(answer.split('HTTP/1.1 ').length - 1).toBeLessThan(100)
   expect(await isServed()).toBe(true)
-})
-
-test('a connection whose client does not read its answers is closed', async () => {
-  const { internalUrl } = system.gateways[0]!
-  const connections = () => readMetric(internalUrl, 'nodejs_active_resources{type="TCPSocketWrap"}')
-  const before = await connections()
-  const sockets = await Promise.all(Array.from({ length: 20 }, () => open()))
-  // More than the buffers of two sockets hold.
-  for (const socket of sockets) socket.pause().write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(30))
-  await until('the connections are open', async () => (await connections()) >= before + sockets.length)
-  await until('the gateway has closed them', async () => (await connections()) < before + sockets.length / 2)
-  expect(await isServed()).toBe(true)
-  for (const socket of sockets) socket.destroy()
 })
 
 describe('more connections than a gateway holds', () => {

@@ -16,7 +16,7 @@ const environment = { NODE_OPTIONS: '--max-old-space-size=128', RESPONSE_MEMORY_
 const eventsPath = '/api/v1/event/query/events/0'
 const events = 500
 /** As many as a connection may pipeline. */
-const pipelined = 32
+const pipelined = 4
 
 let system: System
 let gateway: Program
@@ -46,7 +46,7 @@ async function answeredCount(): Promise<number> {
 
 test('responses that nobody reads share the memory for responses, and others are served', async () => {
   const sockets = []
-  for (let connection = 0; connection < 24; connection++) {
+  for (let connection = 0; connection < 48; connection++) {
     const before = await answeredCount()
     const requests = Array.from({ length: pipelined }, async () =>
       requestText('GET', `${eventsPath}?size=${events}`, await signedHeaders(system, 'GET', eventsPath, undefined)),

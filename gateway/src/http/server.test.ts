@@ -12,6 +12,8 @@ app.post('/', async (request, response) => {
   const { bytes } = await bodies.read(request, { limitBytes: 100, sender: 'test' })
   response.send(bytes.toString())
 })
+// More than the buffers of two sockets hold.
+app.get('/large', (_request, response) => void response.send(Buffer.alloc(32 * 2 ** 20)))
 /** Reads the body of a request after its client has gone, with a deadline that no test reaches. */
 const patient = new BodyReader({ memory: new BodyMemory(2 ** 20), deadlineMs: 600_000 })
 const late = Promise.withResolvers<BodyError>()
@@ -20,8 +22,18 @@ app.post('/late', async request => {
   await patient.read(request, { limitBytes: 100, sender: 'test' }).catch(late.resolve)
 })
 const server = createGuardedServer(app, { connections: 100 })
+/** A connection whose client does not read the answer. It takes up to 40 seconds, so the other tests run meanwhile. */
+let stalled: { closed: Promise<unknown> }
+async function openStalled(): Promise<typeof stalled> {
+  const accepted = once(server, 'connection')
+  const socket = (await open()).pause()
+  const [connection] = await accepted
+  socket.write('GET /large HTTP/1.1\r\nHost: test\r\n\r\n')
+  return { closed: once(connection, 'close').finally(() => socket.destroy()) }
+}
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
+  stalled = await openStalled()
 })
 afterAll(() => {
   server.closeAllConnections()
@@ -90,4 +102,8 @@ test('a body whose client has gone fails at once, and holds no memory', async ()
   socket.destroy()
   expect((await late.promise).fault).toBe('TOO_SLOW')
   expect(patient.usedBytes).toBe(0)
+})
+
+test('a connection whose client does not read its answer is closed', async () => {
+  await expect(stalled.closed).resolves.toBeDefined()
 })

@@ -7,9 +7,6 @@ import type { Express, Request, Response } from 'express'
 import { failureBody, mintRequestId, sendFailure } from './envelope.ts'
 import { Stalls } from './stalls.ts'
 
-/** Maximum number of pipelined requests of one connection. */
-const pipelined = 32
-
 /**
  * How long nothing may be sent or received during a request: longer than the gateway takes to answer. Node closes the connection
  * after once or twice this time.
@@ -28,7 +25,7 @@ const options: ServerOptions = {
  * An HTTP server that answers everything with our envelope, even if it is not valid HTTP, and limits requests in time and
  * number.
  */
-export function createGuardedServer(app: Express, limits: Omit<Limits, 'pipelined'>): Server {
+export function createGuardedServer(app: Express, limits: Limits): Server {
   /** Connections that get this time. */
   const late = new WeakMap<Duplex, NodeJS.Timeout>()
 
@@ -51,7 +48,7 @@ export function createGuardedServer(app: Express, limits: Omit<Limits, 'pipeline
   }
 
   const stalls = new Stalls()
-  const server = new LimitedServer({ ...limits, pipelined }, options, handle)
+  const server = new LimitedServer(limits, options, handle)
   server.on('close', () => stalls.stop())
   // A client that does not read its responses must not keep its connection for ever.
   server.timeout = stalledMs

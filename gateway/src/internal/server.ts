@@ -4,8 +4,8 @@ import { LimitedServer } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
 import { tunnelBatches } from './batch-tunnel.ts'
 
-/** Each connection can have one to core. Browsers and clients of core make one request at a time. */
-const limits = { connections: 1024, pipelined: 4 }
+/** Each connection can have one to core. */
+const limits = { connections: 1024 }
 
 /** The server of the internal listener. Whoever reaches it shares the process with the public one, with or without a token. */
 export function createInternalServer(app: Express, tunnel: Parameters<typeof tunnelBatches>[0]): Server {

@@ -11,8 +11,6 @@ export type Limits = {
   /** Maximum number of connections. One client address gets at most half of it, unless it is that of a trusted proxy. */
   connections: number
   trustedProxies?: readonly AddressBlock[]
-  /** Maximum number of requests of a connection that have no complete response yet. */
-  pipelined: number
 }
 
 /** What takes over connections whose clients ask for another protocol at a path. Other requests for an upgrade are served as usual. */
@@ -31,7 +29,7 @@ export class LimitedServer extends Server {
   readonly #pipelines: PipelineLimit
 
   constructor(
-    { connections, trustedProxies, pipelined }: Limits,
+    { connections, trustedProxies }: Limits,
     options: Omit<ServerOptions, 'shouldUpgradeCallback'>,
     handle: RequestListener,
     upgrades?: Upgrades,
@@ -42,7 +40,7 @@ export class LimitedServer extends Server {
       request.url === upgrades.path &&
       !hasBody(request)
     super({ headersTimeout: 10_000, connectionsCheckingInterval: 1_000, ...options, shouldUpgradeCallback: isUpgrade })
-    this.#pipelines = new PipelineLimit(this, pipelined)
+    this.#pipelines = new PipelineLimit(this)
     limitConnections(this, connections, trustedProxies)
     this.on('request', (request, response) => {
       this.#pipelines.add(request, response)

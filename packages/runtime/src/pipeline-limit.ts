@@ -8,8 +8,11 @@ const stopParsing = 2
 /** The parser of a connection, which calls `onIncoming` with each request. Not documented: limited-server.test.ts covers it. */
 type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
-/** What a name or a value of a header takes besides its characters: a client can send thousands that are almost empty. */
-const textOverhead = 16
+/**
+ * Maximum number of requests of a connection that have no complete response yet. Hardly any client sends a request before the response to
+ * the one before, and each takes about 8 KB while it waits: with 32, a thousand connections ended a gateway with a heap of 256 MB.
+ */
+export const pipelineLimit = 4
 /** Maximum length of the targets and headers (see `headLength`) of a connection's requests without a complete response, if there are several. */
 const pendingHeadLength = 32 * 1024
 
@@ -34,10 +37,8 @@ export class PipelineLimit {
   /**
    * Closes each connection of a server at its first request above the limits. All requests get to the handler of the server, except those
    * with too many headers, which are for the listeners of `clientError`.
-   *
-   * @param limit maximum number of requests of a connection that have no complete response yet
    */
-  constructor(server: GuardedServer, limit: number) {
+  constructor(server: GuardedServer) {
     // Node would respond itself to a request without a Host header or with an unknown expectation, and nobody would count it.
     server.requireHostHeader = false
     // Node rejects a request with more while its headers or trailers arrive; before 24.21, it drops the rest of them, which may say how
@@ -52,7 +53,7 @@ export class PipelineLimit {
           if (!server.emit('clientError', new Error('too many headers'), socket)) socket.destroy()
           return stopParsing
         }
-        if (this.#mayAdd(socket, request, limit)) return onIncoming(request, isKeptAlive)
+        if (this.#mayAdd(socket, request)) return onIncoming(request, isKeptAlive)
         socket.destroy()
         return stopParsing
       }
@@ -81,11 +82,11 @@ export class PipelineLimit {
     return this.#pending.get(socket) ?? nothing
   }
 
-  #mayAdd(socket: Duplex, request: IncomingMessage, limit: number): boolean {
+  #mayAdd(socket: Duplex, request: IncomingMessage): boolean {
     if (this.#ended.has(socket)) return false
     const pending = this.#pendingOf(socket)
     if (pending.requests === 0) return true
-    return pending.requests < limit && pending.headLength + headLength(request) <= pendingHeadLength
+    return pending.requests < pipelineLimit && pending.headLength + headLength(request) <= pendingHeadLength
   }
 
   #change(socket: Duplex, requests: number, length: number): void {
@@ -95,5 +96,5 @@ export class PipelineLimit {
 }
 
 function headLength({ url = '', rawHeaders }: IncomingMessage): number {
-  return rawHeaders.reduce((sum, text) => sum + text.length + textOverhead, url.length)
+  return rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 }

@@ -4,7 +4,7 @@ import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 
 /** Connections of probes and of Prometheus. */
-const limits = { connections: 256, pipelined: 4 }
+const limits = { connections: 256 }
 
 /** The internal listener: `/healthz`, `/readyz` and `/metrics`, for operators. */
 export function createInternalServer(registry: Registry, readiness: () => Promise<Readiness>): Server {

@@ -29,8 +29,6 @@ const trpcMethods = ['GET', 'HEAD', 'POST']
 const longestCallMs = 15_000
 /** How often connections for batches are checked. */
 const linkTickMs = 1_000
-/** Clients of core make one request at a time on a connection. */
-const limits = { connections: defaultConnectionLimit, pipelined: 4 }
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /** `links`: the connections to `/batch`, which the server does not know any more. */
@@ -178,16 +176,21 @@ export function createCoreServer(
       else send(response, status, JSON.stringify({ error }))
     })
   }
-  const server = new LimitedServer(limits, { keepAliveTimeout: 60_000, requestTimeout: 30_000 }, handle, {
-    protocol: batchProtocol,
-    path: batchPath,
-    open: (request, socket, head) => {
-      openLink(request, socket, head).catch(cause => {
-        const { status, error } = rejectionOf(cause)
-        refuseUpgrade(socket, status, JSON.stringify({ error }))
-      })
+  const server = new LimitedServer(
+    { connections: defaultConnectionLimit },
+    { keepAliveTimeout: 60_000, requestTimeout: 30_000 },
+    handle,
+    {
+      protocol: batchProtocol,
+      path: batchPath,
+      open: (request, socket, head) => {
+        openLink(request, socket, head).catch(cause => {
+          const { status, error } = rejectionOf(cause)
+          refuseUpgrade(socket, status, JSON.stringify({ error }))
+        })
+      },
     },
-  })
+  )
   const timer = setInterval(() => {
     for (const link of links) link.tick()
   }, linkTickMs).unref()
