@@ -80,7 +80,7 @@ test('thousands of pipelined requests close the connection, and others are serve
   const socket = await open('GET /api/v1/wallets HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3000))
   socket.on('error', () => {})
   const answer = await received(socket)
-  expect(answer.split('HTTP/1.1 ').length - 1).toBeLessThan(100)
+  expect(answer.split('HTTP/1.1 ').length - 1).toBeLessThanOrEqual(4)
   expect(await isServed()).toBe(true)
 })
 

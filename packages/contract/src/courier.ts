@@ -17,8 +17,9 @@ const leaseName = z.object({ webhookId: z.string(), generation: z.uuid() })
 export type LeaseName = z.infer<typeof leaseName>
 
 /**
- * Leases up to `size` webhooks that have events to deliver. `except`: if it is not null, none of these workspaces, and about one of each other
- * one. `held`: the leases that the courier has and has not reported. With size 0, the call only finds out which of them are revoked.
+ * Leases up to `size` webhooks that have events to deliver. `except`: workspaces to leave out; each other one gets at most one lease. Null
+ * sets no such limit. `held`: the leases that the courier has and has not reported. With size 0, the call only finds out which of them are
+ * revoked.
  */
 export const leaseInput = z.object({
   size: z.int().min(0).max(maxLeasedWebhooks),

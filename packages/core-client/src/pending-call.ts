@@ -8,8 +8,8 @@ import type { AppRouter } from '../../../services/core/src/routers/app-router.ts
 import { failCallSpan } from './call-span.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 
-const noAnswer = `core returned nothing for this call: check that core and this client have the same version; ${mayBeExecuted}`
-/** Characters of an answer that is a text, and of texts in a list of an answer. Pages of events are a field of an answer. */
+const noAnswer = `core returned no valid answer to this call: check that core and this client have the same version; ${mayBeExecuted}`
+/** Maximum length of a text that is the whole answer, or an item of a list in it. Pages of events may be longer: each is a field. */
 const longestText = 4_096
 export const overloaded = 'the call was not sent, because too many calls wait for core: retry it later'
 
@@ -99,8 +99,9 @@ function isAnswer(answer: unknown): answer is { data: unknown } | { error: unkno
  * over could stop a gateway for seconds with a text of megabytes, which is copied character by character.
  */
 function hasTextForRecord(data: unknown): boolean {
-  if (typeof data !== 'object' || data === null) return isLong(data)
-  return isLong(data) || Object.values(data).some(field => Array.isArray(field) && field.some(isLong))
+  if (isLong(data)) return true
+  if (typeof data !== 'object' || data === null) return false
+  return Object.values(data).some(field => Array.isArray(field) && field.some(isLong))
 }
 
 function isLong(value: unknown): boolean {

@@ -9,8 +9,8 @@ const stopParsing = 2
 type ParsedSocket = Socket & { parser: { onIncoming: (request: IncomingMessage, isKeptAlive: boolean) => number } }
 
 /**
- * Maximum number of requests of a connection that have no complete response yet. Hardly any client sends a request before the response to
- * the one before, and each takes about 8 KB while it waits: with 32, a thousand connections ended a gateway with a heap of 256 MB.
+ * Maximum number of requests of a connection that have no complete response yet. Few clients pipeline, and a request that waits takes about
+ * 8 KB: with a limit of 32, a thousand connections used up a heap of 256 MB.
  */
 export const pipelineLimit = 4
 /** Maximum length of the targets and headers (see `headLength`) of a connection's requests without a complete response, if there are several. */

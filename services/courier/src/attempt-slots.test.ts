@@ -7,10 +7,10 @@ function acquire(slots: AttemptSlots, workspace: string, served: string[]): void
   void slots.acquire(workspace, new AbortController().signal).then(() => served.push(workspace))
 }
 
-test('who no longer wants a slot leaves the queue', async () => {
+test('a waiter whose signal is aborted leaves the queue', async () => {
   const slots = new AttemptSlots(1)
   const over = new AbortController()
-  const granted = await Promise.all([slots.acquire('a', over.signal)])
+  const granted = [await slots.acquire('a', over.signal)]
   const waiting = [slots.acquire('a', over.signal), slots.acquire('b', over.signal), slots.acquire('a', over.signal)]
   const other = slots.acquire('b', new AbortController().signal)
   expect(slots.waiting).toBe(4)

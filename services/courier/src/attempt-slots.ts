@@ -1,6 +1,6 @@
 /**
  * Limits the attempts in progress. Workspaces that wait take turns, one workspace gets at most an eighth of the slots, and a
- * quarter of them is for workspaces without any: however many receivers are slow, they do not delay those of other workspaces.
+ * quarter of them is for workspaces without any, so that slow receivers of a few workspaces do not delay the others.
  */
 export class AttemptSlots {
   readonly #limit: number
@@ -22,28 +22,28 @@ export class AttemptSlots {
     return [...this.#waiting.values()].reduce((sum, waiters) => sum + waiters.length, 0)
   }
 
-  /** Resolves with true when the workspace has a slot, which it must release; with false once `over` is aborted before. */
-  acquire(workspaceId: string, over: AbortSignal): Promise<boolean> {
+  /** Resolves with true when the workspace has a slot, which it must release; with false if `signal` is aborted before. */
+  acquire(workspaceId: string, signal: AbortSignal): Promise<boolean> {
     return new Promise(resolve => {
-      if (over.aborted) return resolve(false)
+      if (signal.aborted) return resolve(false)
       const leave = () => {
-        this.#wait(
+        this.#setWaiters(
           workspaceId,
           this.#waiting.get(workspaceId)!.filter(each => each !== serve),
         )
         resolve(false)
       }
       const serve = () => {
-        over.removeEventListener('abort', leave)
+        signal.removeEventListener('abort', leave)
         resolve(true)
       }
-      over.addEventListener('abort', leave)
-      this.#wait(workspaceId, [...(this.#waiting.get(workspaceId) ?? []), serve])
+      signal.addEventListener('abort', leave)
+      this.#setWaiters(workspaceId, [...(this.#waiting.get(workspaceId) ?? []), serve])
       this.#serve()
     })
   }
 
-  #wait(workspaceId: string, waiters: (() => void)[]): void {
+  #setWaiters(workspaceId: string, waiters: (() => void)[]): void {
     if (waiters.length > 0) this.#waiting.set(workspaceId, waiters)
     else this.#waiting.delete(workspaceId)
   }
@@ -67,7 +67,7 @@ export class AttemptSlots {
       if (next === undefined) return
       const [serve, ...others] = this.#waiting.get(next)!
       this.#waiting.delete(next)
-      this.#wait(next, others)
+      this.#setWaiters(next, others)
       this.#used.set(next, (this.#used.get(next) ?? 0) + 1)
       this.inUse++
       serve!()

@@ -43,7 +43,7 @@ export type CourierOptions = {
 export class Courier {
   readonly #core: CoreClient
   readonly #maxLeases: number
-  /** How many of them are for workspaces without any: a webhook that waits for an attempt has a lease. */
+  /** How many of them are for workspaces without any: otherwise, webhooks that wait for an attempt could take them all. */
   readonly #reservedLeases: number
   readonly #attempt: DeliverOptions['attempt']
   readonly #log: Log

@@ -67,18 +67,17 @@ test('all successes are reported with the last position and status', async () =>
 
 test('a lease that waits for a slot is reported at once when it is revoked, and when another attempt of it fails', async () => {
   const { begun, attempt } = heldAttempts()
-  const options = { ...optionsFor(attempt), slots: new AttemptSlots(1) }
-  const first = deliver(leased([1, 2], 2), options)
-  const second = deliver(leased([3]), { ...options, ending: AbortSignal.abort() })
-  const { stop, ...third } = optionsFor(attempt)
-  const waiting = deliver(leased([4]), { ...third, slots: options.slots })
+  const slots = new AttemptSlots(1)
+  const first = deliver(leased([1, 2], 2), { ...optionsFor(attempt), slots })
+  const other = optionsFor(attempt)
+  const revoked = deliver(leased([3]), { ...other, slots })
   await until('an attempt has begun', () => begun.has(1))
-  stop()
-  expect(await Promise.all([second, waiting])).toMatchObject([{ delivered: null }, { delivered: null }])
+  other.stop()
+  expect(await revoked).toMatchObject({ delivered: null, failure: null })
   begun.get(1)!(failure)
   expect(await first).toMatchObject({ delivered: null, lastStatus: 503 })
   expect([...begun.keys()]).toEqual([1])
-  expect([options.slots.inUse, options.slots.waiting]).toEqual([0, 0])
+  expect([slots.inUse, slots.waiting]).toEqual([0, 0])
 })
 
 test('with a higher concurrency, at most that many are in progress, and successes after a failure do not count', async () => {

@@ -155,11 +155,15 @@ describe('with several places', () => {
     const lookUp = (role: Role) => two.places.of('workspace', mintId('workspace'), { role, name: 'n' })
     const many = Array.from({ length: 5_000 }, () => lookUp('service'))
     const other = lookUp('viewer')
-    const outcomes = await Promise.allSettled(many)
-    const refused = outcomes.filter(outcome => outcome.status === 'rejected' && outcome.reason.code === 'S002')
-    expect(refused.length).toBe(5_000 - 4_096)
-    expect(await other).toBe(two.places.home)
-    expect(await lookUp('service')).toBe(two.places.home)
+    const reasons = (await Promise.allSettled([...many, other])).map(outcome =>
+      outcome.status === 'rejected' ? outcome.reason : null,
+    )
+    // One error for all that may not wait. On a slow machine, some that may are late.
+    const refusal = reasons.at(-2)
+    expect(refusal).toMatchObject({ code: 'S002' })
+    expect(reasons.lastIndexOf(refusal)).toBe(4_999)
+    expect(reasons.filter(reason => reason === refusal)).toHaveLength(5_000 - 4_096)
+    await until('look-ups are made again', async () => (await lookUp('service').catch(() => null)) === two.places.home)
   })
 
   test('look-ups that a place does not answer count until it does', async () => {

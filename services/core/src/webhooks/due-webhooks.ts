@@ -18,8 +18,11 @@ type Leasing = {
   wanted(): number
   /** Webhooks that this core can neither lease nor make wait, and workspaces that the call leaves out. */
   except(): Except
-  /** Leases some of these webhooks, in their order. `damaged`: how many of them have to wait, because nobody may lease them. */
-  take(due: readonly Uuid<'webhook'>[]): Promise<{ damaged: number }>
+  /**
+   * Leases some of these webhooks, in their order, until a time by `performance.now()`. `damaged`: how many of them have to wait, because
+   * nobody may lease them.
+   */
+  take(due: readonly Uuid<'webhook'>[], untilMs: number): Promise<{ damaged: number }>
 }
 
 /**
@@ -52,7 +55,7 @@ export class DueWebhooks {
     for (const part of this.known.parts()) {
       if (leasing.wanted() <= 0) return
       const due = await findDueAmong(this.#reads, part, leasing.wanted(), leasing.except())
-      if (due.length > 0) await leasing.take(due)
+      if (due.length > 0) await leasing.take(due, untilMs)
       if (performance.now() >= untilMs) return
     }
   }
@@ -61,7 +64,7 @@ export class DueWebhooks {
     let place: Place = { begin: this.#last, last: this.#last, hasWrapped: false }
     for (let round = 1; leasing.wanted() > 0; ) {
       const found = await findDueWebhooks(this.#reads, place, leasing.wanted(), leasing.except())
-      const { damaged } = found.ids.length > 0 ? await leasing.take(found.ids) : { damaged: 0 }
+      const { damaged } = found.ids.length > 0 ? await leasing.take(found.ids, untilMs) : { damaged: 0 }
       if (damaged > 0 || found.isCrowded) this.known.need()
       const isOver = performance.now() >= untilMs
       // The damaged ones wait now, so that others of the same workspaces are found.

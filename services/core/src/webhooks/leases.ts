@@ -39,12 +39,13 @@ type Lease = Omit<LeasedWebhook, 'deliveries'> & {
 /** How long a webhook whose row was modified, or whose secret does not decrypt, waits until it is checked again. */
 const modifiedPauseMs = 3600_000
 const undecryptablePauseMs = 60_000
+
 /**
  * Leases up to `size` webhooks that have events to deliver. No other call leases them until their lease ends. A webhook whose
  * row was modified outside the service, or whose secret does not decrypt, is never leased. Whatever rows contain, and however many of
  * them were not written by the service, the others are leased.
  *
- * @param except if it is not null, workspaces to leave out; of each other one, a search leases one webhook
+ * @param except if it is not null, workspaces to leave out; each other one gets at most one lease
  */
 export async function leaseDue(
   signing: Signing,
@@ -53,45 +54,52 @@ export async function leaseDue(
   except: readonly Uuid<'workspace'>[] | null,
 ): Promise<Lease[]> {
   const leases: Lease[] = []
+  const taking = { signing, inTransaction, leases, size }
   const search = signing.dueWebhooks.search(signing.log, {
     wanted: () => size - leases.length,
-    except: () => ({ webhooks: [...setAside], workspaces: except }),
-    async take(due) {
-      const taken = await takeLeases(signing, inTransaction, due, size - leases.length)
-      leases.push(...taken.leases)
-      return taken
-    },
+    except: () => ({
+      webhooks: [...setAside],
+      workspaces: except && [...except, ...leases.map(({ workspaceId }) => uuidFromId('workspace', workspaceId)!)],
+    }),
+    take: (due, untilMs) => takeLeases(taking, due, untilMs),
   })
   await search.catch(error => {
     // What is leased already must reach the courier: nobody else gets it until its lease ends.
     if (leases.length === 0) throw error
-    signing.log.warn({ err: error }, 'a search for due webhooks has failed after it had leased some')
+    signing.log.warn({ err: error }, 'a search for due webhooks failed; those leased so far are delivered')
   })
   return leases
 }
 
+type Taking = { signing: Signing; inTransaction: InTransaction; leases: Lease[]; size: number }
 type Taken = { leases: Lease[]; damaged: number }
 
-/** Leases these webhooks in one transaction, or, if one of them makes it fail, each in a transaction of its own. */
+/**
+ * Adds leases of these webhooks, until there are `size`. They are leased in one transaction, or, if one of them makes it fail, each in a
+ * transaction of its own, until a time by `performance.now()`.
+ */
 async function takeLeases(
-  signing: Signing,
-  inTransaction: InTransaction,
+  { signing, inTransaction, leases, size }: Taking,
   due: readonly Uuid<'webhook'>[],
-  size: number,
-): Promise<Taken> {
+  untilMs: number,
+): Promise<{ damaged: number }> {
+  async function take(uuids: readonly Uuid<'webhook'>[]): Promise<number> {
+    const taken = await inTransaction(em => takeLocked(em, signing, uuids, size - leases.length))
+    leases.push(...taken.leases)
+    return taken.damaged
+  }
+
   try {
-    return await inTransaction(em => takeLocked(em, signing, due, size))
+    return { damaged: await take(due) }
   } catch (error) {
-    // It waits for no lock of a webhook: one of them is of a workspace that begins to leave at this moment.
+    // Locked webhooks are skipped, so that this usually means that a workspace has just begun to leave.
     if (classifyDatabaseError(error) !== 'other' && !isLockTimeout(error)) throw error
   }
-  const taken: Taken = { leases: [], damaged: 0 }
+  let damaged = 0
   for (const uuid of due) {
-    if (taken.leases.length >= size) break
+    if (leases.length >= size || performance.now() >= untilMs) break
     try {
-      const { leases, damaged } = await inTransaction(em => takeLocked(em, signing, [uuid], 1))
-      taken.leases.push(...leases)
-      taken.damaged += damaged
+      damaged += await take([uuid])
     } catch (error) {
       if (isLockTimeout(error)) continue
       if (classifyDatabaseError(error) !== 'other') throw error
@@ -99,10 +107,10 @@ async function takeLeases(
       const message = 'a webhook cannot be leased: run ledger verify, and delete it'
       logWebhook(signing.sampledLog, 'error', { err: error, webhookId }, message)
       putAside(uuid)
-      taken.damaged += 1
+      damaged += 1
     }
   }
-  return taken
+  return { damaged }
 }
 
 /** Webhooks whose rows this core can neither lease nor make wait. */
@@ -165,19 +173,14 @@ function usableSecrets(
   }
 }
 
-/** Whoever has the password of the service's role can make any number of rows that are not genuine due again and again. */
+/** Sampled: whoever has the password of the service's role could keep forged rows due, and flood the log. */
 function logWebhook(
   sampledLog: SampledLog,
   level: 'error' | 'warn',
   fields: { webhookId: string; workspaceId?: string; err?: unknown },
   message: string,
 ): void {
-  sampledLog.write(`${message} ${fields.workspaceId ?? fields.webhookId}`, {
-    level,
-    fields,
-    message,
-    summary: `more: ${message}`,
-  })
+  sampledLog.write(message, { level, fields, message, summary: `more: ${message}` })
 }
 
 type Reading = Logs & { events: EventReader; reads: Pool }

@@ -185,13 +185,13 @@ const damages: Record<string, (batch: ChainedHolds) => void> = {
   'a number of a hold that is taken': ({ holds }) => {
     pick(holds.filter(({ previousMac }) => previousMac === null)).number = 1
   },
-  'a number of a hold that is too high': ({ holds }) => {
+  'a hold number that is too high': ({ holds }) => {
     pick(holds.filter(({ previousMac }) => previousMac === null)).number += pick([100, 4e15])
   },
-  'a number of a hold of a wallet that is too high': ({ holds }) => {
+  'a wallet hold number that is too high': ({ holds }) => {
     pick(holds.filter(({ previousMac }) => previousMac === null)).walletNumber += pick([100, 4e15])
   },
-  'a time of a new hold': ({ holds }) => {
+  'the creation time of a new hold': ({ holds }) => {
     const hold = pick(holds.filter(({ previousMac }) => previousMac === null))
     hold.createdAt = new Date(hold.createdAt.getTime() + pick([-1, 1, -3_600_000]))
   },

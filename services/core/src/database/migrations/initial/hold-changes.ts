@@ -89,7 +89,7 @@ export const holdChanges = `
         where h.workspace_id = n.workspace_id and h.wallet_id = n.id and h.status = 'OPEN' and h.expires_at < n.held_until
         order by h.expires_at limit 1) earlier
     ) or exists (
-      -- Lists search by times and numbers, which never decrease: with a forged one out of order, they would not find the others.
+      -- Lists look up holds by time and number, which never decrease. A forged one out of order would hide genuine holds.
       select from jsonb_to_recordset(holds) as h (workspace_id uuid, wallet_id uuid, number bigint, wallet_number bigint,
           created_at timestamptz, old_mac bytea)
         left join jsonb_to_recordset(ledgers) as l (workspace_id uuid, at timestamptz, hold_count bigint)
