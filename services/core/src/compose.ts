@@ -333,7 +333,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   metrics.watchSessions(foreignSessions)
   metrics.watchHistory(history)
   const instances = new InstanceIntake(reads, log)
-  const sampledLog = new SampledLog(log)
+  const [sampledLog, webhookLog] = [new SampledLog(log), new SampledLog(log)]
   return {
     name,
     number,
@@ -368,6 +368,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
     sampledLog,
+    webhookLog,
     async findFault() {
       if (await isSchemaCurrent(reads)) return null
       return history.refusal ?? 'the database lacks migrations that this core knows'
@@ -384,6 +385,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     async close() {
       closing.abort()
       sampledLog.flush()
+      webhookLog.flush()
       await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
       await halts.idle()

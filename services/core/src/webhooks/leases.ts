@@ -24,7 +24,7 @@ import { Webhook } from './entities.ts'
 import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
-type Logs = { log: Log; sampledLog: SampledLog }
+type Logs = { log: Log; webhookLog: SampledLog }
 type Signing = Logs & { keyRing: KeyRing; metrics: Metrics; reads: Pool; dueWebhooks: DueWebhooks }
 type InTransaction = <Result>(action: (em: Em) => Promise<Result>) => Promise<Result>
 
@@ -105,7 +105,7 @@ async function takeLeases(
       if (classifyDatabaseError(error) !== 'other') throw error
       const webhookId = idFromUuid('webhook', uuid)
       const message = 'a webhook cannot be leased: run ledger verify, and delete it'
-      logWebhook(signing.sampledLog, 'error', { err: error, webhookId }, message)
+      logWebhook(signing.webhookLog, 'error', { err: error, webhookId }, message)
       putAside(uuid)
       damaged += 1
     }
@@ -154,33 +154,38 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
 /** The secrets of a webhook; null if its row or a secret is damaged, which is logged. */
 function usableSecrets(
   webhook: Webhook,
-  { keyRing, sampledLog, metrics }: Pick<Signing, 'keyRing' | 'sampledLog' | 'metrics'>,
+  { keyRing, webhookLog, metrics }: Pick<Signing, 'keyRing' | 'webhookLog' | 'metrics'>,
   now: Date,
 ): string[] | null {
   const { id: webhookId, workspaceId } = webhook
   if (!isGenuine(webhook)) {
     metrics.modifiedRow('webhook')
     const message = 'a webhook was modified outside the service: delete it, run ledger verify'
-    logWebhook(sampledLog, 'error', { webhookId, workspaceId }, message)
+    logWebhook(webhookLog, 'error', { webhookId, workspaceId }, message)
     return null
   }
   try {
     return secretsOf(keyRing, webhook, now)
   } catch (error) {
     const message = 'the secret of a webhook does not decrypt: rotate it'
-    logWebhook(sampledLog, 'error', { err: error, webhookId, workspaceId }, message)
+    logWebhook(webhookLog, 'error', { err: error, webhookId, workspaceId }, message)
     return null
   }
 }
 
 /** Sampled: whoever has the password of the service's role could keep forged rows due, and flood the log. */
 function logWebhook(
-  sampledLog: SampledLog,
+  webhookLog: SampledLog,
   level: 'error' | 'warn',
   fields: { webhookId: string; workspaceId?: string; err?: unknown },
   message: string,
 ): void {
-  sampledLog.write(message, { level, fields, message, summary: `more: ${message}` })
+  webhookLog.write(`${message} ${fields.workspaceId ?? fields.webhookId}`, {
+    level,
+    fields,
+    message,
+    summary: `more: ${message}`,
+  })
 }
 
 type Reading = Logs & { events: EventReader; reads: Pool }
@@ -205,7 +210,7 @@ export async function readDeliveries(core: Reading, leases: readonly Lease[]): P
 
 /** @param late resolves when this lease is no longer waited for */
 async function readLease(
-  { events, sampledLog }: Reading,
+  { events, webhookLog }: Reading,
   { types, position, secrets, leasedAt, ...leased }: Lease,
   { maxLength, late }: { maxLength: number; late: Promise<null> },
 ): Promise<LeasedWebhook | EmptyLease> {
@@ -218,7 +223,7 @@ async function readLease(
     return deliveries.length > 0 ? { ...leased, deliveries } : { webhookId, generation, position: read.last }
   } catch (error) {
     const message = 'the events of a webhook could not be read'
-    logWebhook(sampledLog, 'warn', { err: error, webhookId, workspaceId }, message)
+    logWebhook(webhookLog, 'warn', { err: error, webhookId, workspaceId }, message)
     return { webhookId, generation, position: null }
   }
 }
