@@ -333,7 +333,8 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   metrics.watchSessions(foreignSessions)
   metrics.watchHistory(history)
   const instances = new InstanceIntake(reads, log)
-  const [sampledLog, webhookLog] = [new SampledLog(log), new SampledLog(log)]
+  const sampledLog = new SampledLog(log)
+  const webhookLog = new SampledLog(log)
   return {
     name,
     number,
