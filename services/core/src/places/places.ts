@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /** The token of a call. Look-ups for one keep none for others waiting: a call may name any number of objects that do not exist. */
-export type Asker = { role: string; name: string }
+export type Asker = { role: string; name: string; isOperator?: boolean }
 
 /** Where an object is. `moves`: of the place, before it was asked. */
 type Remembered<Each> = { place: Each; moves: number }
@@ -153,8 +153,8 @@ export class Places<Each extends Place = Place> {
   }
 }
 
-function nameOfToken({ role, name }: Asker): string {
-  return `${role}:${name}`
+function nameOfToken({ role, name, isOperator }: Asker): string {
+  return `${isOperator ? 'operator' : role}:${name}`
 }
 
 function isValid({ place: { access }, moves }: Remembered<Place>): boolean {
