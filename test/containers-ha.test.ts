@@ -1,13 +1,19 @@
 /** Checks docker-compose.ha.yml and the configuration of its programs, as far as possible without Docker. */
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { text } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { isListenedOn, pickFreePort } from '../cli/processes/ports.ts'
 import { findProgram } from '../cli/processes/programs.ts'
+import { startServer } from '../cli/processes/server.ts'
 import { type Compose, mountsOf, networksOf, readCompose, type Service } from './setup/compose.ts'
 import { root } from './setup/images.ts'
+import { listen } from './setup/listen.ts'
+import { makeTempDir } from './setup/temp.ts'
+import { until } from './setup/until.ts'
 
 const folder = join(root, 'deploy/containers/ha')
 let base: Compose
@@ -91,16 +97,36 @@ test('the image has the library for etcd, which the package of Patroni does not 
   )
 })
 
-test('HAProxy accepts the configuration of the address', async () => {
-  const haproxy = await findProgram(['haproxy'], 'haproxy')
+test('HAProxy leads to a member only once it is promoted', async () => {
+  // What Patroni answers to GET /primary as soon as the member has the leader key.
+  let role = 'replica'
+  const patroni = createHttpServer((_request, response) => response.end(JSON.stringify({ state: 'running', role })))
+  const member = createServer(socket => socket.on('error', () => {}).end('member'))
+  const [api, port, address] = [await listen(patroni), await listen(member), await pickFreePort()]
   const env = Object.fromEntries(
     [1, 2, 3].flatMap(at => [
-      [`MEMBER_${at}`, `127.0.0.1:543${at}`],
-      [`MEMBER_${at}_API`, `800${at}`],
+      [`MEMBER_${at}`, `127.0.0.1:${port}`],
+      [`MEMBER_${at}_API`, String(api)],
     ]),
   )
-  const check = promisify(execFile)(haproxy, ['-c', '-f', join(folder, 'haproxy.cfg')], {
-    env: { ...env, LISTEN: '127.0.0.1:5432' },
-  })
-  await expect(check).resolves.toBeDefined()
+  const program = await findProgram(['haproxy'], 'haproxy')
+  const args = ['-db', '-f', join(folder, 'haproxy.cfg')]
+  const haproxy = await startServer(
+    { command: program, args, env: { ...env, LISTEN: `127.0.0.1:${address}` }, stopSteps: [] },
+    join(await makeTempDir('haproxy'), 'haproxy.log'),
+    () => isListenedOn(address),
+  )
+  const read = () => text(connect(address, '127.0.0.1')).catch(() => '')
+  try {
+    // Servers count as available until their first check.
+    await until('no member is available', async () => (await read()) === '')
+    role = 'primary'
+    await until('a member is available', async () => (await read()) === 'member')
+    role = 'replica'
+    await until('it is not available any more', async () => (await read()) === '')
+  } finally {
+    await haproxy.stop()
+    patroni.close()
+    member.close()
+  }
 })

@@ -87,6 +87,10 @@ describe('answers that are made to be expensive', () => {
       'characters instead of a record in a list',
       () => answer(object({ content: array(1, pack('x'.repeat(mostBytes))) })),
     ],
+    [
+      'many texts instead of records in a list',
+      () => answer(object({ content: array(1_000, Buffer.concat(Array(1_000).fill(pack('x'.repeat(4_000))))) })),
+    ],
   ])('are not used, and others are served: %s', async (_, body) => {
     const answers = await attack('wallets.balance', body(), () => [request(balancePath())])
     expect(answers).toMatchObject([{ value: { status: 503, body: { code: 'S002' } } }])

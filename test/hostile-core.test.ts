@@ -295,6 +295,7 @@ describe('bodies that are made to be expensive', () => {
     ] as const) {
       const answer = await send(core.url, `/trpc/${path}`, text, 'application/json', system.courierToken)
       expect([400, 413]).toContain(answer.status)
+      expect(await answer.text()).not.toContain('Cannot ')
     }
     expect(Object.prototype).not.toHaveProperty('polluted')
     expect(String((await readBalance()).balance)).toBe('500')

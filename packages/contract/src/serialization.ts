@@ -19,7 +19,9 @@ superJson.registerCustom<Decimal, string>(
 export const serialization = {
   serialize: (value: unknown): SuperJSONResult => superJson.serialize(value),
   /** @throws Error */
-  deserialize<Value>({ json, meta }: SuperJSONResult): Value {
+  deserialize<Value>(value: SuperJSONResult | null): Value {
+    if (value === null) throw new Error('not superjson')
+    const { json, meta } = value
     if (!meta?.values) return json as Value
     checkTypes(meta.values)
     // The JSON contains equal objects in full.

@@ -9,8 +9,8 @@ import { failCallSpan } from './call-span.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 
 const noAnswer = `core returned no valid answer to this call: check that core and this client have the same version; ${mayBeExecuted}`
-/** Maximum length of a text that is the whole answer, or an item of a list in it. Pages of events may be longer: each is a field. */
-const longestText = 4_096
+/** Maximum length of a text that is the whole answer, and of all texts together in a list of it. Pages of events may be longer: each is a field. */
+const longestTexts = 65_536
 export const overloaded = 'the call was not sent, because too many calls wait for core: retry it later'
 
 type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>, TRPCClientError<AppRouter>>
@@ -91,20 +91,22 @@ export class PendingCall implements QueueItem {
 
 function isAnswer(answer: unknown): answer is { data: unknown } | { error: unknown } {
   if (typeof answer !== 'object' || answer === null) return false
-  return 'data' in answer ? !hasTextForRecord(answer.data) : 'error' in answer
+  return 'data' in answer ? !hasTextsForRecords(answer.data) : 'error' in answer
 }
 
 /**
- * Whether a long text, or bytes, are in the place of a record or of one in a list. Callers copy the fields of records: a core that was taken
- * over could stop a gateway for seconds with a text of megabytes, which is copied character by character.
+ * Whether long texts, or bytes, are in the place of a record or of those in a list. Callers copy the fields of records: a core that was taken
+ * over could stop a gateway for seconds with texts of megabytes, which are copied character by character.
  */
-function hasTextForRecord(data: unknown): boolean {
-  if (isLong(data)) return true
+function hasTextsForRecords(data: unknown): boolean {
+  if (textLength(data) > longestTexts) return true
   if (typeof data !== 'object' || data === null) return false
-  return Object.values(data).some(field => Array.isArray(field) && field.some(isLong))
+  return [data, ...Object.values(data)].some(
+    list => Array.isArray(list) && list.reduce((sum, item) => sum + textLength(item), 0) > longestTexts,
+  )
 }
 
-function isLong(value: unknown): boolean {
-  if (typeof value === 'string') return value.length > longestText
-  return ArrayBuffer.isView(value) && value.byteLength > longestText
+function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  return ArrayBuffer.isView(value) ? value.byteLength : 0
 }

@@ -58,6 +58,14 @@ export function limitPieces(request: IncomingMessage): void {
   }
 }
 
+/** Call it before any of the body has arrived: nothing uses trailers, and Node would keep them until the response is complete. */
+export function dropTrailers(request: IncomingMessage): void {
+  Object.defineProperties(request, {
+    rawTrailers: { get: () => [], set: () => {} },
+    trailers: { get: () => ({}) },
+  })
+}
+
 /** Why a body was not read. `TOO_SLOW`: also if the client disconnected. `NO_MEMORY`: it gave way to other bodies. */
 export type BodyFault = 'TOO_LARGE' | 'TOO_MANY_PIECES' | 'TOO_SLOW' | 'NO_MEMORY'
 

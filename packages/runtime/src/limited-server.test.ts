@@ -137,6 +137,16 @@ test('what has arrived of a body that nobody reads is not kept in any number of 
   socket.destroy()
 })
 
+test('the trailers of a request are not kept', async () => {
+  const requests: IncomingMessage[] = []
+  const { port } = await serve(request => requests.push(request.resume()))
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  socket.write(`${request('Transfer-Encoding: chunked\r\n')}1\r\nx\r\n0\r\nA: ${'x'.repeat(10_000)}\r\n\r\n`)
+  await until('the request is complete', () => requests[0]?.complete)
+  expect([requests[0]!.rawTrailers, requests[0]!.trailers]).toEqual([[], {}])
+  socket.destroy()
+})
+
 const app = express()
 app.use((_, response) => void response.json('served'))
 

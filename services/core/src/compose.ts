@@ -334,7 +334,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
   metrics.watchHistory(history)
   const instances = new InstanceIntake(reads, log)
   const sampledLog = new SampledLog(log)
-  const webhookLog = new SampledLog(log)
+  const webhookLogs = { known: new SampledLog(log), others: new SampledLog(log) }
   return {
     name,
     number,
@@ -369,7 +369,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     webhookNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     log,
     sampledLog,
-    webhookLog,
+    webhookLogs,
     async findFault() {
       if (await isSchemaCurrent(reads)) return null
       return history.refusal ?? 'the database lacks migrations that this core knows'
@@ -385,8 +385,7 @@ async function openPlace(shared: Shared, configuredUrl: string, number: number):
     },
     async close() {
       closing.abort()
-      sampledLog.flush()
-      webhookLog.flush()
+      for (const each of [sampledLog, webhookLogs.known, webhookLogs.others]) each.flush()
       await Promise.all([following, sweeping, watching, verifying])
       await shards.close()
       await halts.idle()

@@ -1,11 +1,14 @@
 /**
- * Limits the attempts in progress. Workspaces that wait take turns, one workspace gets at most an eighth of the slots, and a
- * quarter of them is for workspaces without any, so that slow receivers of a few workspaces do not delay the others.
+ * How many attempts or leases a workspace may have while some are free: at least one, and a seventh of those that are free. So one
+ * workspace gets at most an eighth of all, and however many use as many as they may, others find some.
  */
+export function shareOf(free: number): number {
+  return Math.max(1, Math.floor(free / 7))
+}
+
+/** Limits the attempts in progress. Workspaces that wait take turns, and none has more than its share. */
 export class AttemptSlots {
   readonly #limit: number
-  readonly #workspaceLimit: number
-  readonly #reserved: number
   readonly #used = new Map<string, number>()
   /** In the order of turns: a workspace that was served moves to the end. */
   readonly #waiting = new Map<string, (() => void)[]>()
@@ -13,8 +16,6 @@ export class AttemptSlots {
 
   constructor(limit: number) {
     this.#limit = limit
-    this.#workspaceLimit = Math.ceil(limit / 8)
-    this.#reserved = Math.floor(limit / 4)
   }
 
   /** How many wait for a slot. */
@@ -57,8 +58,7 @@ export class AttemptSlots {
   }
 
   #mayHave(workspaceId: string): boolean {
-    const used = this.#used.get(workspaceId) ?? 0
-    return used === 0 || (used < this.#workspaceLimit && this.#limit - this.inUse > this.#reserved)
+    return (this.#used.get(workspaceId) ?? 0) < shareOf(this.#limit - this.inUse)
   }
 
   #serve(): void {

@@ -6,11 +6,12 @@ import {
   type LeaseName,
   lease as leaseAnswer,
   maxLeasedWebhooks,
+  maxWebhooks,
 } from '@workspace-wallet/contract'
 import type { CoreClient } from '@workspace-wallet/core-client'
 import { Availability, errorSummary, type Log } from '@workspace-wallet/runtime'
 import type { z } from 'zod'
-import { AttemptSlots } from './attempt-slots.ts'
+import { AttemptSlots, shareOf } from './attempt-slots.ts'
 import { type DeliverOptions, deliver } from './deliver.ts'
 
 /** The pause after a call that leased fewer webhooks than it asked for, unless a lease ends earlier. */
@@ -43,8 +44,6 @@ export type CourierOptions = {
 export class Courier {
   readonly #core: CoreClient
   readonly #maxLeases: number
-  /** How many of them are for workspaces without any: otherwise, webhooks that wait for an attempt could take them all. */
-  readonly #reservedLeases: number
   readonly #attempt: DeliverOptions['attempt']
   readonly #log: Log
   readonly #slots: AttemptSlots
@@ -59,7 +58,6 @@ export class Courier {
   constructor({ core, limit, attempt, log }: CourierOptions) {
     this.#core = core
     this.#maxLeases = Math.max(limit, minLeases)
-    this.#reservedLeases = Math.floor(this.#maxLeases / 4)
     this.#attempt = attempt
     this.#log = log
     this.#slots = new AttemptSlots(limit)
@@ -95,17 +93,22 @@ export class Courier {
       const calledAtMs = performance.now()
       const found = await this.#lease(size, except)
       const tookMs = performance.now() - calledAtMs
-      if (size === 0 || found < size) await this.#wait(tookMs)
+      const mayFindMore = except ? found > 0 : found === size
+      if (size === 0 || !mayFindMore) await this.#wait(tookMs)
     }
   }
 
-  /** How many webhooks to lease: the last quarter of the leases is for workspaces without any, one for each. */
+  /**
+   * How many webhooks to lease. If a workspace may not have a lease for each of its webhooks, one for each workspace that has less than its
+   * share: webhooks that wait for an attempt would otherwise take all leases.
+   */
   #wanted(): { size: number; except: string[] | null } {
     const free = this.#maxLeases - this.#leases.size
-    if (free > this.#reservedLeases)
-      return { size: Math.min(maxLeasedWebhooks, free - this.#reservedLeases), except: null }
-    const workspaces = new Set([...this.#leases].map(({ workspaceId }) => workspaceId))
-    return { size: Math.min(maxLeasedWebhooks, free), except: [...workspaces] }
+    const size = Math.min(maxLeasedWebhooks, free)
+    const share = shareOf(free)
+    if (share >= maxWebhooks) return { size, except: null }
+    const ofWorkspaces = Map.groupBy(this.#leases, ({ workspaceId }) => workspaceId)
+    return { size, except: [...ofWorkspaces].flatMap(([id, leases]) => (leases.length < share ? [] : id)) }
   }
 
   /** Waits until a lease has ended, the courier stops, or the time is over. @param tookMs how long the call has taken */

@@ -89,8 +89,11 @@ export type Core = {
   log: Log
   /** For lines that whoever has a token can cause, as many as they like. */
   sampledLog: SampledLog
-  /** For lines about webhooks that cannot be delivered: forged rows of many workspaces must not crowd out other lines. */
-  webhookLog: SampledLog
+  /**
+   * For lines about webhooks that cannot be delivered: those that this core has seen as genuine, and others. Forged rows of many workspaces
+   * must not crowd out other lines.
+   */
+  webhookLogs: { known: SampledLog; others: SampledLog }
   metrics: Metrics
   /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */
   stopping: AbortSignal

@@ -10,6 +10,8 @@ const searchMs = 1_000
 /** How much of it is for the webhooks that are known, and for the check of rows, while there are forged ones. */
 const knownMs = 400
 const checkMs = 600
+/** How long known webhooks that a call has leased wait for the check, and for the search for others. */
+const withLeasesMs = 100
 /** How often a call looks again at the same workspaces because some of their webhooks are damaged. */
 const maxRounds = 8
 
@@ -42,13 +44,16 @@ export class DueWebhooks {
 
   /** Calls `take` with due webhooks until enough are leased. */
   async search(log: Log, leasing: Leasing): Promise<void> {
-    const startedAtMs = performance.now()
+    let untilMs = performance.now() + searchMs
     if (this.known.areNeeded) {
-      await this.#searchKnown(leasing, startedAtMs + knownMs)
-      const checking = this.known.check(performance.now() + checkMs)
+      const wanted = leasing.wanted()
+      await this.#searchKnown(leasing, performance.now() + knownMs)
+      const hasLeased = leasing.wanted() < wanted
+      const checking = this.known.check(performance.now() + (hasLeased ? withLeasesMs : checkMs))
       await checking.catch(error => log.warn({ err: error }, 'the rows of webhooks could not be checked'))
+      if (hasLeased) untilMs = Math.min(untilMs, performance.now() + withLeasesMs)
     }
-    await this.#searchWorkspaces(leasing, startedAtMs + searchMs)
+    await this.#searchWorkspaces(leasing, untilMs)
   }
 
   async #searchKnown(leasing: Leasing, untilMs: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type LeasedWebhook, mintId, uuidFromId } from '@workspace-wallet/contract'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect, queryPersistently } from '../../../../test/setup/database.ts'
 import { blocksOf, explainStatements, type PlanNode, readPlans } from '../../../../test/setup/plans.ts'
@@ -150,4 +150,24 @@ test('deliveries go on when each of many forged workspaces has a forged webhook'
   })
   await deliverTo([subscriber])
   await deliverTo([subscriber])
+
+  // The line about a genuine one that is modified is not lost among those about forged ones.
+  const { known, others } = opened.core.webhookLogs
+  const [ofKnown, ofOthers] = [vi.spyOn(known, 'write'), vi.spyOn(others, 'write')]
+  await queryPersistently(
+    opened.database.serviceUrl,
+    `update webhook set url = 'https://other.example/', revision = revision + 1
+     where id = '${uuidFromId('webhook', subscriber.webhookId)}'`,
+  )
+  await deposit(subscriber)
+  await until('it is logged', async () => {
+    await lease()
+    return ofKnown.mock.calls.length > 0
+  })
+  const { webhookId, workspaceId } = subscriber
+  expect(ofKnown.mock.calls).toMatchObject([[expect.anything(), { fields: { webhookId, workspaceId } }]])
+  await until('forged ones are logged too', async () => {
+    await lease()
+    return ofOthers.mock.calls.length > 0
+  })
 })

@@ -60,6 +60,11 @@ export class KnownWebhooks {
     this.#order.push(id)
   }
 
+  /** Whether this core has seen a genuine row of the webhook. */
+  has(id: Uuid<'webhook'>): boolean {
+    return this.#known.has(id)
+  }
+
   /** All of them in parts. The next call begins where this one was left. */
   *parts(): Generator<Uuid<'webhook'>[]> {
     for (let left = this.#order.length; left > 0; left -= lookedUp) {
@@ -75,7 +80,9 @@ export class KnownWebhooks {
       this.#check ??= { last: first, found: new Set() }
       const check = this.#check
       const rows = await readWebhookRows(this.#reads, check.last, checked)
-      for (const row of rows) if (row.deletedAt === null && this.#isGenuine(row)) this.remember(row.id)
+      // One that was modified since stays known: its log lines must not be lost among those about forged rows.
+      const isKnown = (row: (typeof rows)[number]) => this.#isGenuine(row) || this.has(row.id)
+      for (const row of rows) if (row.deletedAt === null && isKnown(row)) this.remember(row.id)
       // Known webhooks are no longer needed.
       if (check !== this.#check) return
       if (rows.length === checked) {

@@ -24,8 +24,8 @@ import { Webhook } from './entities.ts'
 import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
-type Logs = { log: Log; webhookLog: SampledLog }
-type Signing = Logs & { keyRing: KeyRing; metrics: Metrics; reads: Pool; dueWebhooks: DueWebhooks }
+type Logs = { log: Log; webhookLogs: { known: SampledLog; others: SampledLog }; dueWebhooks: DueWebhooks }
+type Signing = Logs & { keyRing: KeyRing; metrics: Metrics; reads: Pool }
 type InTransaction = <Result>(action: (em: Em) => Promise<Result>) => Promise<Result>
 
 /** A leased webhook whose events are not read yet. */
@@ -105,7 +105,7 @@ async function takeLeases(
       if (classifyDatabaseError(error) !== 'other') throw error
       const webhookId = idFromUuid('webhook', uuid)
       const message = 'a webhook cannot be leased: run ledger verify, and delete it'
-      logWebhook(signing.webhookLog, 'error', { err: error, webhookId }, message)
+      logWebhook(signing, 'error', { err: error, webhookId }, message)
       putAside(uuid)
       damaged += 1
     }
@@ -152,34 +152,32 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
 }
 
 /** The secrets of a webhook; null if its row or a secret is damaged, which is logged. */
-function usableSecrets(
-  webhook: Webhook,
-  { keyRing, webhookLog, metrics }: Pick<Signing, 'keyRing' | 'webhookLog' | 'metrics'>,
-  now: Date,
-): string[] | null {
+function usableSecrets(webhook: Webhook, signing: Signing, now: Date): string[] | null {
   const { id: webhookId, workspaceId } = webhook
   if (!isGenuine(webhook)) {
-    metrics.modifiedRow('webhook')
+    signing.metrics.modifiedRow('webhook')
     const message = 'a webhook was modified outside the service: delete it, run ledger verify'
-    logWebhook(webhookLog, 'error', { webhookId, workspaceId }, message)
+    logWebhook(signing, 'error', { webhookId, workspaceId }, message)
     return null
   }
   try {
-    return secretsOf(keyRing, webhook, now)
+    return secretsOf(signing.keyRing, webhook, now)
   } catch (error) {
     const message = 'the secret of a webhook does not decrypt: rotate it'
-    logWebhook(webhookLog, 'error', { err: error, webhookId, workspaceId }, message)
+    logWebhook(signing, 'error', { err: error, webhookId, workspaceId }, message)
     return null
   }
 }
 
 /** Sampled: whoever has the password of the service's role could keep forged rows due, and flood the log. */
 function logWebhook(
-  webhookLog: SampledLog,
+  { webhookLogs, dueWebhooks }: Logs,
   level: 'error' | 'warn',
   fields: { webhookId: string; workspaceId?: string; err?: unknown },
   message: string,
 ): void {
+  const isKnown = dueWebhooks.known.has(uuidFromId('webhook', fields.webhookId)!)
+  const webhookLog = isKnown ? webhookLogs.known : webhookLogs.others
   webhookLog.write(`${message} ${fields.workspaceId ?? fields.webhookId}`, {
     level,
     fields,
@@ -210,20 +208,20 @@ export async function readDeliveries(core: Reading, leases: readonly Lease[]): P
 
 /** @param late resolves when this lease is no longer waited for */
 async function readLease(
-  { events, webhookLog }: Reading,
+  core: Reading,
   { types, position, secrets, leasedAt, ...leased }: Lease,
   { maxLength, late }: { maxLength: number; late: Promise<null> },
 ): Promise<LeasedWebhook | EmptyLease> {
   const { webhookId, workspaceId, generation } = leased
   try {
-    const page = events.readForWebhook(workspaceId, { after: position, size: maxDeliveries, types })
+    const page = core.events.readForWebhook(workspaceId, { after: position, size: maxDeliveries, types })
     const read = await Promise.race([page, late])
     if (!read) throw new Error(`they were not read in ${webhookWaitMs} ms`)
     const deliveries = deliveriesOf(read.events, { secrets, leasedAt, maxLength })
     return deliveries.length > 0 ? { ...leased, deliveries } : { webhookId, generation, position: read.last }
   } catch (error) {
     const message = 'the events of a webhook could not be read'
-    logWebhook(webhookLog, 'warn', { err: error, webhookId, workspaceId }, message)
+    logWebhook(core, 'warn', { err: error, webhookId, workspaceId }, message)
     return { webhookId, generation, position: null }
   }
 }

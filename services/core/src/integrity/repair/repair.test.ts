@@ -256,6 +256,7 @@ test("the service's role can set a ledger only to what its wallets, transfers, h
     { position: '7' },
     { head: "''" },
     { at: `now() + interval '1 hour'` },
+    { at: `last_posted_at - interval '1 ms'` },
   ]
   for (const change of changes) await expect(repairTo(change), JSON.stringify(change)).rejects.toThrow(refused)
   await repairTo({})
