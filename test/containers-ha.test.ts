@@ -97,7 +97,7 @@ test('the image has the library for etcd, which the package of Patroni does not 
   )
 })
 
-test('HAProxy leads to a member only once it is promoted', async () => {
+test('HAProxy forwards connections to a member only once it is promoted', async () => {
   // What Patroni answers to GET /primary as soon as the member has the leader key.
   let role = 'replica'
   const patroni = createHttpServer((_request, response) => response.end(JSON.stringify({ state: 'running', role })))

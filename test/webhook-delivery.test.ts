@@ -219,8 +219,8 @@ test('silent receivers of four workspaces with more webhooks than a courier leas
     await createWallet({ admin: system.admin, workspaceId })
   }
   await startCourier({ COURIER_ATTEMPTS: String(attempts) })
-  // Each of the four gets an eighth of the attempts.
-  await until('they have attempts in progress', () => silent.maxInProgress === attempts / 2)
+  // Each gets a seventh of those that are free: 8, 8, 6 and 4 if one after another.
+  await until('they have as many attempts in progress as they may', () => silent.maxInProgress >= 23)
   const webhookId = await subscribe(await receive())
   await transferTimes(1)
   await delivered(webhookId)

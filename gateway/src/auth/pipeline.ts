@@ -91,13 +91,19 @@ async function runSteps(
   const timestamp = checkTimestamp(request, now()) // step 4
   const checkSigned = async (unsigned: Unsigned, release?: () => void): Promise<SignedRequest> => {
     const exit = concurrency.enter(key.workspaceId)
-    const leave = () => {
-      exit()
-      release?.()
-    }
     try {
       await runSignedSteps(dependencies, request, response, unsigned, checkFailureLimit)
-      return { key: unsigned.key, body: unsigned.body, leave }
+      const signed: SignedRequest = {
+        key: unsigned.key,
+        body: unsigned.body,
+        leave() {
+          exit()
+          // The request lives until the client has read the response.
+          signed.body = emptyBody
+          release?.()
+        },
+      }
+      return signed
     } catch (error) {
       exit()
       throw error

@@ -38,6 +38,7 @@ const types = new Set(['["Date"]', '["undefined"]', '[["custom","Decimal"]]'])
 function checkTypes(tree: unknown, length = 0): void {
   if (typeof tree !== 'object' || tree === null || length > maxPathLength) throw new Error('not superjson')
   const [type, children = {}] = Array.isArray(tree) ? tree : [undefined, tree]
+  if (typeof children !== 'object' || children === null) throw new Error('not superjson')
   if (type !== undefined && !types.has(JSON.stringify([type]))) throw new Error('superjson of a type that is not used')
   for (const [path, child] of Object.entries(children)) checkTypes(child, length + path.split('.').length)
 }

@@ -9,8 +9,10 @@ import { failCallSpan } from './call-span.ts'
 import { CallAborted, CoreUnreachable, mayBeExecuted } from './errors.ts'
 
 const noAnswer = `core returned no valid answer to this call: check that core and this client have the same version; ${mayBeExecuted}`
-/** Maximum length of a text that is the whole answer, and of all texts together in a list of it. Pages of events may be longer: each is a field. */
-const longestTexts = 65_536
+/** Maximum length of an answer that is one text, or bytes. */
+const longestText = 4_096
+/** Maximum length of all texts in one list of an answer. Fields may be longer, such as pages of events. */
+const longestTextsOfList = 65_536
 export const overloaded = 'the call was not sent, because too many calls wait for core: retry it later'
 
 type CallObserver = Observer<OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>, TRPCClientError<AppRouter>>
@@ -95,14 +97,14 @@ function isAnswer(answer: unknown): answer is { data: unknown } | { error: unkno
 }
 
 /**
- * Whether long texts, or bytes, are in the place of a record or of those in a list. Callers copy the fields of records: a core that was taken
+ * Whether texts or bytes that are too long take the place of records. Callers copy the fields of records: a core that was taken
  * over could stop a gateway for seconds with texts of megabytes, which are copied character by character.
  */
 function hasTextsForRecords(data: unknown): boolean {
-  if (textLength(data) > longestTexts) return true
+  if (typeof data === 'string' || ArrayBuffer.isView(data)) return textLength(data) > longestText
   if (typeof data !== 'object' || data === null) return false
   return [data, ...Object.values(data)].some(
-    list => Array.isArray(list) && list.reduce((sum, item) => sum + textLength(item), 0) > longestTexts,
+    list => Array.isArray(list) && list.reduce((sum, item) => sum + textLength(item), 0) > longestTextsOfList,
   )
 }
 

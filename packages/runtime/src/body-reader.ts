@@ -40,7 +40,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 
 /**
  * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Call it before any of
- * the body has arrived: Node keeps what nobody reads, piece by piece.
+ * the body has arrived: Node keeps what nobody reads, piece by piece. Drops the trailers too.
  */
 export function limitPieces(request: IncomingMessage): void {
   const { push } = request
@@ -48,7 +48,12 @@ export function limitPieces(request: IncomingMessage): void {
   let bytes = 0
   // Node's HTTP parser pushes each piece. False makes it stop reading from the socket.
   request.push = (piece: Buffer | null) => {
-    if (piece === null) return push.call(request, null)
+    if (piece === null) {
+      // Nothing uses trailers, and Node would keep them until the response is complete.
+      request.rawTrailers = []
+      request.trailers = {}
+      return push.call(request, null)
+    }
     if (request.hasTooManyPieces) return false
     bytes += piece.length
     if (++pieces <= freePieces + bytes / pieceBytes) return push.call(request, piece)
@@ -56,14 +61,6 @@ export function limitPieces(request: IncomingMessage): void {
     request.emit('tooManyPieces')
     return false
   }
-}
-
-/** Call it before any of the body has arrived: nothing uses trailers, and Node would keep them until the response is complete. */
-export function dropTrailers(request: IncomingMessage): void {
-  Object.defineProperties(request, {
-    rawTrailers: { get: () => [], set: () => {} },
-    trailers: { get: () => ({}) },
-  })
 }
 
 /** Why a body was not read. `TOO_SLOW`: also if the client disconnected. `NO_MEMORY`: it gave way to other bodies. */
@@ -157,6 +154,8 @@ export class BodyReader {
     try {
       await arrival
       const received = buffer.subarray(0, bytes)
+      // The listeners would keep it until the response is sent, also after it is released.
+      buffer = empty
       if (!this.#memory.resize(share, weigh?.(received) ?? share.bytes)) throw new BodyError('NO_MEMORY')
       this.#memory.complete(share)
       return { bytes: received, release }

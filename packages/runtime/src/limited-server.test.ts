@@ -73,6 +73,12 @@ test.each([
   },
 )
 
+test('a request with a body closes the connection while another one is pending', async () => {
+  const { got, port } = await startServer()
+  await exchange(port, `${request()}${head(2)}ab${request()}`)
+  expect(got).toEqual({ requests: 1, parsed: 2 })
+})
+
 test('long targets and headers also close the connection if several requests have them, and not if one has', async () => {
   const long = request(`X-Long: ${'x'.repeat(15_000)}\r\n`)
   const target = `GET /${'x'.repeat(15_000)} HTTP/1.1\r\nHost: x\r\n\r\n`

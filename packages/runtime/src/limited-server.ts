@@ -2,7 +2,7 @@ import { type IncomingMessage, type RequestListener, Server, type ServerOptions,
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { AddressBlock } from './addresses.ts'
-import { dropTrailers, hasBody, limitPieces } from './body-reader.ts'
+import { hasBody, limitPieces } from './body-reader.ts'
 import { limitConnections } from './connection-limit.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
 import { detachUpgrade } from './upgrades.ts'
@@ -48,7 +48,6 @@ export class LimitedServer extends Server {
       if (request.headers.upgrade !== undefined) this.#closeAfter(request, response)
       if (hasBody(request)) {
         limitPieces(request)
-        dropTrailers(request)
         this.#closeAfterUnread(request, response)
       }
       handle(request, response)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { hasBody } from './body-reader.ts'
 
 /** Stops Node's HTTP parser after the headers of a request, as for the change of protocol: what follows is no HTTP. */
 const stopParsing = 2
@@ -35,8 +36,8 @@ export class PipelineLimit {
   readonly #ended = new WeakSet<Duplex>()
 
   /**
-   * Closes each connection of a server at its first request above the limits. All requests get to the handler of the server, except those
-   * with too many headers, which are for the listeners of `clientError`.
+   * Closes each connection of a server at its first request that is above the limits, or has a body while others are pending. All requests
+   * get to the handler of the server, except those with too many headers, which are for the listeners of `clientError`.
    */
   constructor(server: GuardedServer) {
     // Node would respond itself to a request without a Host header or with an unknown expectation, and nobody would count it.
@@ -86,6 +87,8 @@ export class PipelineLimit {
     if (this.#ended.has(socket)) return false
     const pending = this.#pendingOf(socket)
     if (pending.requests === 0) return true
+    // What has arrived of a body is kept until the response is sent, which is after the client has read the earlier ones.
+    if (hasBody(request)) return false
     return pending.requests < pipelineLimit && pending.headLength + headLength(request) <= pendingHeadLength
   }
 

@@ -1,12 +1,12 @@
 /**
- * How many attempts or leases a workspace may have while some are free: at least one, and a seventh of those that are free. So one
- * workspace gets at most an eighth of all, and however many use as many as they may, others find some.
+ * How many attempts, or leases, a workspace may have while `free` are unused: a seventh of these, and at least one. So a workspace alone stops
+ * at an eighth of all, and others still find some.
  */
 export function shareOf(free: number): number {
   return Math.max(1, Math.floor(free / 7))
 }
 
-/** Limits the attempts in progress. Workspaces that wait take turns, and none has more than its share. */
+/** Limits the attempts in progress. Workspaces that wait take turns. One that has its share gets no further slot until more are free. */
 export class AttemptSlots {
   readonly #limit: number
   readonly #used = new Map<string, number>()

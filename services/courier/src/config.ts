@@ -9,7 +9,7 @@ export const courierSchema = z.object({
   COURIER_ATTEMPTS: wholeNumber(1, maxHeldLeases)
     .default(256)
     .describe(
-      'Maximum number of deliveries in progress at a time. A workspace may have a seventh of those that are free, and at least one',
+      'Maximum number of deliveries in progress at a time. One workspace uses at most an eighth of it, and less while others have deliveries in progress, but at least one',
     ),
   INTERNAL_HOST: z.string().default('127.0.0.1').describe('Address of the listener with metrics and readiness'),
   INTERNAL_PORT: port.default(8083).describe('Port of the listener with metrics and readiness'),

@@ -14,7 +14,7 @@ import type { z } from 'zod'
 import { AttemptSlots, shareOf } from './attempt-slots.ts'
 import { type DeliverOptions, deliver } from './deliver.ts'
 
-/** The pause after a call that leased fewer webhooks than it asked for, unless a lease ends earlier. */
+/** The pause after a call that leased fewer webhooks than it asked for, unless a lease ends earlier, or the next call may find more. */
 const pollMs = 200
 /**
  * The shortest such pause, in times the duration of the call, up to `pollMs`: core reads a row for each active webhook, so
@@ -93,28 +93,30 @@ export class Courier {
       const calledAtMs = performance.now()
       const found = await this.#lease(size, except)
       const tookMs = performance.now() - calledAtMs
-      const mayFindMore = except ? found > 0 : found === size
-      if (size === 0 || !mayFindMore) await this.#wait(tookMs)
+      // With `except`, a call leases one webhook of each workspace: the next one may find more.
+      if (except || found < size) await this.#wait(tookMs, except !== null && found > 0)
     }
   }
 
   /**
-   * How many webhooks to lease. If a workspace may not have a lease for each of its webhooks, one for each workspace that has less than its
-   * share: webhooks that wait for an attempt would otherwise take all leases.
+   * How many webhooks to lease. If a workspace may not have a lease for each of its webhooks, the call leaves out those that have their share,
+   * and leases one webhook of each other one: webhooks that wait for an attempt could otherwise take all leases.
    */
   #wanted(): { size: number; except: string[] | null } {
     const free = this.#maxLeases - this.#leases.size
-    const size = Math.min(maxLeasedWebhooks, free)
     const share = shareOf(free)
-    if (share >= maxWebhooks) return { size, except: null }
+    if (share >= maxWebhooks) return { size: Math.min(maxLeasedWebhooks, free), except: null }
     const ofWorkspaces = Map.groupBy(this.#leases, ({ workspaceId }) => workspaceId)
-    return { size, except: [...ofWorkspaces].flatMap(([id, leases]) => (leases.length < share ? [] : id)) }
+    const except = [...ofWorkspaces].flatMap(([id, leases]) => (leases.length < share ? [] : id))
+    // Each lease makes the share smaller, so a call does not take all that are free.
+    return { size: Math.min(maxLeasedWebhooks, Math.ceil(free / 2)), except }
   }
 
-  /** Waits until a lease has ended, the courier stops, or the time is over. @param tookMs how long the call has taken */
-  async #wait(tookMs: number): Promise<void> {
+  /** Pauses after a call that took `tookMs`. Unless `mayFindMore`, waits on until a lease has ended, the courier stops, or the time is over. */
+  async #wait(tookMs: number, mayFindMore: boolean): Promise<void> {
     const pauseMs = Math.min(pollMs, pausePerCall * tookMs)
     await sleep(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => {})
+    if (mayFindMore) return
     const timer = setTimeout(this.#ended.resolve, (this.#fault === null ? pollMs : retryMs) - pauseMs)
     await this.#ended.promise
     clearTimeout(timer)

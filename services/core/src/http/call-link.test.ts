@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterEach, expect, test } from 'vitest'
+import { until } from '../../../../test/setup/until.ts'
 import { CallBodies } from './call-bodies.ts'
 import { CallLink } from './call-link.ts'
 
@@ -12,7 +13,7 @@ afterEach(() => {
 })
 
 /** A connection to a link of a courier. `rejectedAt`: in which iteration of the event loop each batch was rejected. */
-async function openLink() {
+async function openLink(bodies = new CallBodies(2 ** 20)) {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -22,6 +23,7 @@ async function openLink() {
   const [socket] = (await accepted) as [Socket]
   server.close()
   sockets.push(client, socket)
+  for (const each of [client, socket]) each.on('error', () => {})
   let iteration = 0
   void (async () => {
     for (; !socket.destroyed; iteration++) await nextIteration()
@@ -29,14 +31,14 @@ async function openLink() {
   const rejectedAt: number[] = []
   new CallLink(socket, Buffer.alloc(0), {
     token: { name: 'c', role: 'courier' },
-    bodies: new CallBodies(2 ** 20),
+    bodies,
     answer: async () => Buffer.alloc(0),
     rejectionOf() {
       rejectedAt.push(iteration)
       return Buffer.from('{}')
     },
   })
-  return { client, rejectedAt }
+  return { client, socket, rejectedAt }
 }
 
 /** How many frames of a kind arrive, until one of another kind. */
@@ -71,6 +73,23 @@ test.each([
     client.write(packFrame(frameKinds.batch, 2, Buffer.of(0x90)))
     expect(await rejected).toBe(count)
     expect(new Set(rejectedAt).size).toBeGreaterThan(count / 2)
+  },
+)
+
+test.each([
+  ['that find no memory', 100_000, 90_000],
+  ['that are too large', 2 ** 20, 200_000],
+])(
+  'nothing is read of a connection while one of its batches waits to be rejected: batches %s',
+  async (_, memory, bytes) => {
+    const bodies = new CallBodies(memory)
+    const links = await Promise.all(Array.from({ length: 20 }, () => openLink(bodies)))
+    for (const { client } of links) client.write(times(50, packFrame(frameKinds.batch, 1, Buffer.alloc(bytes))))
+    await until('each has rejected some', () => links.every(({ rejectedAt }) => rejectedAt.length > 3))
+    for (const { rejectedAt } of links) expect(new Set(rejectedAt).size).toBe(rejectedAt.length)
+    for (const { client } of links) client.destroy()
+    await until('all connections are closed', () => links.every(({ socket }) => socket.destroyed))
+    await until('no body is kept', () => bodies.usedBytes === 0)
   },
 )
 

@@ -39,6 +39,8 @@ export class CallLink {
   })
   #arriving: BodyShare | undefined
   #inProgress = 0
+  /** How many batches wait for a turn of the token: to be begun, or rejected. */
+  #waiting = 0
   #isPaused = false
   #isDraining = false
   /** Whether the client sends no more. */
@@ -59,6 +61,7 @@ export class CallLink {
       this.#endIfDone()
     })
     socket.on('close', () => {
+      this.#reader.pause()
       if (this.#arriving) options.bodies.release(this.#arriving)
       this.#arriving = undefined
     })
@@ -100,16 +103,37 @@ export class CallLink {
     if (kind === frameKinds.ping && bytes === 0 && ++this.#pings <= pingLimit)
       this.#send(packFrame(frameKinds.pong, id))
     else if (kind !== frameKinds.batch || bytes > longestFrameBytes) this.destroy()
-    else if (bytes > limits.bytes) this.#reject(id, tooManyBytes(limits.bytes))
+    else if (bytes > limits.bytes) void this.#rejectInTurn(id, tooManyBytes(limits.bytes))
     else {
       this.#arriving = bodies.begin(token, () => {
         this.#arriving = undefined
         this.#reader.skipBody()
-        this.#reject(id, noMemory())
+        void this.#rejectInTurn(id, noMemory())
       })
       return true
     }
     return false
+  }
+
+  async #rejectInTurn(id: number, cause: TRPCError): Promise<void> {
+    const { token, bodies } = this.#options
+    this.#inProgress++
+    await this.#wait(async () => bodies.anotherTurn(token, this))
+    this.#reject(id, cause)
+    this.#inProgress--
+    this.#endIfDone()
+  }
+
+  /** Reads nothing more until this is over. */
+  async #wait(turn: () => Promise<void>): Promise<void> {
+    this.#waiting++
+    this.#adjustReading()
+    try {
+      await turn()
+    } finally {
+      this.#waiting--
+      this.#adjustReading()
+    }
   }
 
   #onFrame({ id }: FrameHead, bytes: Buffer): void {
@@ -127,7 +151,7 @@ export class CallLink {
   async #answer(id: number, share: BodyShare, bytes: Buffer): Promise<void> {
     const { token, bodies, answer } = this.#options
     try {
-      await bodies.admit(share, token, bytes, this)
+      await this.#wait(() => bodies.admit(share, token, bytes, this))
       // Nobody waits for what was not begun.
       if (this.#socket.destroyed) return
       const rest = await answer(bytes, part => this.#send(packFrame(frameKinds.part, id, part)))
@@ -150,10 +174,14 @@ export class CallLink {
     if (!this.#socket.write(frame)) this.#adjustReading()
   }
 
-  /** Reads no further batches while enough are in progress, or while the client does not read its answers. */
+  /**
+   * Reads no further batches while enough are in progress, while one waits for its turn, or while the client does not read its answers.
+   * Otherwise, whoever has a token could fill the memory and the time of core with batches that are only rejected.
+   */
   #adjustReading(): void {
-    const mustPause = this.#inProgress >= batchLimit || this.#socket.writableNeedDrain
-    if (mustPause === this.#isPaused) return
+    const mustPause = this.#inProgress >= batchLimit || this.#waiting > 0 || this.#socket.writableNeedDrain
+    // What had arrived on a connection that is closed is not read any more.
+    if (mustPause === this.#isPaused || this.#socket.destroyed) return
     this.#isPaused = mustPause
     if (mustPause) {
       this.#socket.pause()

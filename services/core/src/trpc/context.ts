@@ -19,6 +19,7 @@ import type { Places } from '../places/places.ts'
 import type { RefusalIntake } from '../refusals/intake.ts'
 import type { SigningKeys } from '../signing/signing-keys.ts'
 import type { DueWebhooks } from '../webhooks/due-webhooks.ts'
+import type { WebhookLogs } from '../webhooks/leases.ts'
 import type { CallerToken } from './service-token.ts'
 
 /** What procedures use: a place, and what they need besides. */
@@ -89,11 +90,7 @@ export type Core = {
   log: Log
   /** For lines that whoever has a token can cause, as many as they like. */
   sampledLog: SampledLog
-  /**
-   * For lines about webhooks that cannot be delivered: those that this core has seen as genuine, and others. Forged rows of many workspaces
-   * must not crowd out other lines.
-   */
-  webhookLogs: { known: SampledLog; others: SampledLog }
+  webhookLogs: WebhookLogs
   metrics: Metrics
   /** Aborted when core begins to stop; ends verifications and checkpoints, which take minutes. */
   stopping: AbortSignal

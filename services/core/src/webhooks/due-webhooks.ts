@@ -10,7 +10,7 @@ const searchMs = 1_000
 /** How much of it is for the webhooks that are known, and for the check of rows, while there are forged ones. */
 const knownMs = 400
 const checkMs = 600
-/** How long known webhooks that a call has leased wait for the check, and for the search for others. */
+/** The most that the check, and then the search for others, take if a call has leased known webhooks, for which the courier waits. */
 const withLeasesMs = 100
 /** How often a call looks again at the same workspaces because some of their webhooks are damaged. */
 const maxRounds = 8
@@ -44,16 +44,19 @@ export class DueWebhooks {
 
   /** Calls `take` with due webhooks until enough are leased. */
   async search(log: Log, leasing: Leasing): Promise<void> {
-    let untilMs = performance.now() + searchMs
+    const startedAtMs = performance.now()
+    let hasLeased = false
     if (this.known.areNeeded) {
       const wanted = leasing.wanted()
-      await this.#searchKnown(leasing, performance.now() + knownMs)
-      const hasLeased = leasing.wanted() < wanted
+      await this.#searchKnown(leasing, startedAtMs + knownMs)
+      hasLeased = leasing.wanted() < wanted
       const checking = this.known.check(performance.now() + (hasLeased ? withLeasesMs : checkMs))
       await checking.catch(error => log.warn({ err: error }, 'the rows of webhooks could not be checked'))
-      if (hasLeased) untilMs = Math.min(untilMs, performance.now() + withLeasesMs)
     }
-    await this.#searchWorkspaces(leasing, untilMs)
+    if (hasLeased) await this.#searchWorkspaces(leasing, performance.now() + withLeasesMs)
+    else if (!(await this.#searchWorkspaces(leasing, startedAtMs + searchMs)))
+      // The next call begins with the workspaces that were not reached. Known webhooks must not wait for it.
+      this.known.need()
   }
 
   async #searchKnown(leasing: Leasing, untilMs: number): Promise<void> {
@@ -65,7 +68,8 @@ export class DueWebhooks {
     }
   }
 
-  async #searchWorkspaces(leasing: Leasing, untilMs: number): Promise<void> {
+  /** Resolves with false if some workspaces were not reached in time. */
+  async #searchWorkspaces(leasing: Leasing, untilMs: number): Promise<boolean> {
     let place: Place = { begin: this.#last, last: this.#last, hasWrapped: false }
     for (let round = 1; leasing.wanted() > 0; ) {
       const found = await findDueWebhooks(this.#reads, place, leasing.wanted(), leasing.except())
@@ -75,10 +79,10 @@ export class DueWebhooks {
       // The damaged ones wait now, so that others of the same workspaces are found.
       if (damaged > 0 && round++ < maxRounds && !isOver) continue
       this.#last = found.last
-      if (found.isComplete) return
-      // The next call begins with those that were not reached. Known webhooks must not wait for it.
-      if (isOver) return this.known.need()
+      if (found.isComplete) return true
+      if (isOver) return false
       place = { begin: place.begin, last: found.last, hasWrapped: found.hasWrapped }
     }
+    return true
   }
 }

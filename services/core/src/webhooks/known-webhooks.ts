@@ -16,14 +16,17 @@ const checkAgainMs = 10_000
 const first = '00000000-0000-0000-0000-000000000000' as Uuid<'webhook'>
 
 /**
- * The genuine webhooks of a place, as far as this core has seen them. Whoever has the password of the service's role can insert any number
- * of rows that are due, and PostgreSQL cannot tell them from genuine ones. After a core has seen such rows, it looks for the webhooks
- * that it knows before it looks for others, and checks the rows of all webhooks to know the rest.
+ * The genuine webhooks of a place, as far as this core has seen them, also if they were modified since. Whoever has the password of the
+ * service's role can insert any number of rows that are due, and PostgreSQL cannot tell them from genuine ones. After a core has seen such
+ * rows, it looks for the webhooks that it knows before it looks for others, and checks the rows of all webhooks to know the rest. It also
+ * does so once after its start.
  */
 export class KnownWebhooks {
   readonly #reads: Queryable
   readonly #chainKey: KeyObject
   #known = new Set<Uuid<'webhook'>>()
+  /** Those of them whose rows were modified since. */
+  #modified = new Set<Uuid<'webhook'>>()
   /** The known webhooks in the order in which they are looked up, and the place of the next one. */
   #order: Uuid<'webhook'>[] = []
   #place = 0
@@ -33,15 +36,16 @@ export class KnownWebhooks {
   #check: { last: Uuid<'webhook'>; found: Set<Uuid<'webhook'>> } | undefined
   /** When the next check begins. */
   #checkFromMs = Number.NEGATIVE_INFINITY
+  #hasChecked = false
 
   constructor(reads: Queryable, chainKey: KeyObject) {
     this.#reads = reads
     this.#chainKey = chainKey
   }
 
-  /** Whether a search by due time may not get to all genuine webhooks. */
+  /** Whether a search by due time may not get to all genuine webhooks, or this core has not checked all rows since its start. */
   get areNeeded(): boolean {
-    return performance.now() < this.#neededUntilMs
+    return !this.#hasChecked || performance.now() < this.#neededUntilMs
   }
 
   /** Call it when rows were found that the service has not written. */
@@ -54,6 +58,7 @@ export class KnownWebhooks {
     // A check that nobody continues would grow with every webhook that is ever leased.
     if (!this.areNeeded) this.#check = undefined
     this.#check?.found.add(id)
+    this.#modified.delete(id)
     if (this.#known.has(id)) return
     if (this.#known.size >= maxKnown) this.#keep(new Set())
     this.#known.add(id)
@@ -65,12 +70,17 @@ export class KnownWebhooks {
     return this.#known.has(id)
   }
 
-  /** All of them in parts. The next call begins where this one was left. */
+  /** Call it with a webhook whose row is not genuine: known ones are no longer looked up first, as they would crowd out others. */
+  setAside(id: Uuid<'webhook'>): void {
+    if (this.has(id)) this.#modified.add(id)
+  }
+
+  /** All of them in parts, without those that were modified. The next call begins where this one was left. */
   *parts(): Generator<Uuid<'webhook'>[]> {
     for (let left = this.#order.length; left > 0; left -= lookedUp) {
       const part = this.#order.slice(this.#place, this.#place + Math.min(left, lookedUp))
       this.#place = this.#place + part.length < this.#order.length ? this.#place + part.length : 0
-      yield part
+      yield part.filter(id => !this.#modified.has(id))
     }
   }
 
@@ -80,9 +90,15 @@ export class KnownWebhooks {
       this.#check ??= { last: first, found: new Set() }
       const check = this.#check
       const rows = await readWebhookRows(this.#reads, check.last, checked)
-      // One that was modified since stays known: its log lines must not be lost among those about forged rows.
-      const isKnown = (row: (typeof rows)[number]) => this.#isGenuine(row) || this.has(row.id)
-      for (const row of rows) if (row.deletedAt === null && isKnown(row)) this.remember(row.id)
+      for (const row of rows) {
+        if (row.deletedAt !== null) continue
+        if (this.#isGenuine(row)) this.remember(row.id)
+        else if (this.has(row.id)) {
+          // It stays known: lines about it must not be lost among those about forged rows.
+          check.found.add(row.id)
+          this.setAside(row.id)
+        }
+      }
       // Known webhooks are no longer needed.
       if (check !== this.#check) return
       if (rows.length === checked) {
@@ -92,6 +108,7 @@ export class KnownWebhooks {
       // Those that were deleted since are left out.
       this.#keep(check.found)
       this.#check = undefined
+      this.#hasChecked = true
       this.#checkFromMs = performance.now() + checkAgainMs
     }
   }
@@ -102,6 +119,7 @@ export class KnownWebhooks {
 
   #keep(ids: Set<Uuid<'webhook'>>): void {
     this.#known = ids
+    for (const id of this.#modified) if (!ids.has(id)) this.#modified.delete(id)
     this.#order = [...ids]
     this.#place = 0
   }

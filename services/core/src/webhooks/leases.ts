@@ -24,8 +24,13 @@ import { Webhook } from './entities.ts'
 import { type EmptyLease, endLeases, lockDueWebhooks } from './queries.ts'
 import { secretsOf, signatureHeaders } from './secrets.ts'
 
-type Logs = { log: Log; webhookLogs: { known: SampledLog; others: SampledLog }; dueWebhooks: DueWebhooks }
-type Signing = Logs & { keyRing: KeyRing; metrics: Metrics; reads: Pool }
+/**
+ * Lines about webhooks that cannot be delivered. `known`: webhooks whose rows this core has seen to be genuine. The others are separate, so
+ * that lines about forged rows do not crowd these out.
+ */
+export type WebhookLogs = { known: SampledLog; others: SampledLog }
+type Logging = { log: Log; webhookLogs: WebhookLogs; dueWebhooks: DueWebhooks }
+type Signing = Logging & { keyRing: KeyRing; metrics: Metrics; reads: Pool }
 type InTransaction = <Result>(action: (em: Em) => Promise<Result>) => Promise<Result>
 
 /** A leased webhook whose events are not read yet. */
@@ -133,6 +138,7 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
   for (const webhook of webhooks) {
     const secrets = usableSecrets(webhook, signing, now)
     if (!secrets) {
+      if (!isGenuine(webhook)) signing.dueWebhooks.known.setAside(uuidFromId('webhook', webhook.id)!)
       const pauseMs = isGenuine(webhook) ? undecryptablePauseMs : modifiedPauseMs
       webhook.nextAttemptAt = new Date(now.getTime() + pauseMs)
       // Perhaps a time that core did not set, so that it would be due again at once.
@@ -171,7 +177,7 @@ function usableSecrets(webhook: Webhook, signing: Signing, now: Date): string[] 
 
 /** Sampled: whoever has the password of the service's role could keep forged rows due, and flood the log. */
 function logWebhook(
-  { webhookLogs, dueWebhooks }: Logs,
+  { webhookLogs, dueWebhooks }: Logging,
   level: 'error' | 'warn',
   fields: { webhookId: string; workspaceId?: string; err?: unknown },
   message: string,
@@ -186,7 +192,7 @@ function logWebhook(
   })
 }
 
-type Reading = Logs & { events: EventReader; reads: Pool }
+type Reading = Logging & { events: EventReader; reads: Pool }
 
 /**
  * Reads and signs the events of leased webhooks. If none of the events has a type that a webhook wants, its position passes

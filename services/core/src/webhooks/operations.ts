@@ -191,9 +191,10 @@ export async function findWebhook(
   workspaceId: string,
   webhookId: string,
 ): Promise<WebhookRecord> {
-  const webhook = await em.findOne(Webhook, { ...keyOf(workspaceId, webhookId), deletedAt: null })
+  const webhook = await em.findOne(Webhook, keyOf(workspaceId, webhookId))
   if (!webhook) throw new DomainError('E002')
   requireUnmodified(webhook, actor)
+  if (webhook.deletedAt) throw new DomainError('E002')
   return toRecord(webhook, await databaseTime(em))
 }
 
@@ -252,8 +253,8 @@ async function lockWebhook(
   webhookId: string,
 ): Promise<{ webhook: Webhook; now: Date }> {
   const webhook = await findLocked(em, actor, workspaceId, webhookId)
-  if (webhook.deletedAt) throw new DomainError('E002')
   requireUnmodified(webhook, actor)
+  if (webhook.deletedAt) throw new DomainError('E002')
   return { webhook, now: await databaseTime(em) }
 }
 

@@ -4,6 +4,9 @@ import { runIn } from '../../database/run.ts'
 import { run, statement } from '../../database/statement.ts'
 import type { VerifiedEnd } from '../verify/baseline.ts'
 
+/** Whoever has the role of the service may add rows as fast as they are removed. */
+const defaultRemovingMs = 60_000
+
 /** Rows of one DELETE. */
 const rowsPerDelete = 50_000
 
@@ -25,11 +28,14 @@ const rowsPerInsert = 1_000
 /**
  * Removes where the last sound verification ended, in several transactions: whoever has the role of the service can add more rows than
  * one statement removes in time. If nothing is written afterwards, the next verification is a whole one.
+ *
+ * @throws Error if there are still rows after `removingMs`
  */
-export async function removeEnds(reads: Pool): Promise<void> {
-  let removed: number
-  do removed = (await run(reads, removeEndsStatement, []))[0]!.removed
-  while (removed === rowsPerDelete)
+export async function removeEnds(reads: Pool, removingMs = defaultRemovingMs): Promise<void> {
+  const untilMs = performance.now() + removingMs
+  while ((await run(reads, removeEndsStatement, []))[0]!.removed === rowsPerDelete)
+    if (performance.now() >= untilMs)
+      throw new Error('somebody adds rows to verified_ledger as fast as core removes them')
 }
 
 // Keeps others from adding rows until the transaction ends. Its right to delete rows allows it to the service.

@@ -166,7 +166,7 @@ export const ledgerRows = `
       hold_count = new_hold_count, limit_count = new_limit_count, position = new_position, journal_head = new_journal_head, last_posted_at = at,
       revision = l.revision + 1, mac = new_mac
     where l.workspace_id = workspace and l.status = 'HALTED' and at <= clock
-      -- Nothing that follows is written before what is there.
+      -- Later changes must not be dated before rows that exist.
       and at >= greatest('-infinity',
         (select t.created_at from {schema}.transfer t where t.workspace_id = workspace order by t.position desc limit 1),
         (select j.created_at from {schema}.journal j where j.workspace_id = workspace order by j.position desc limit 1))
