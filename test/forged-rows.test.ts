@@ -198,6 +198,26 @@ describe('a forged webhook', () => {
     expect(await brokenIn(tenant)).toEqual([])
   })
 
+  test('that marks a webhook as deleted does not make it one that does not exist', async () => {
+    const tenant = await newTenant()
+    const { webhookId } = (await create(tenant, 'mine')).body.data
+    await query(
+      system.database.serviceUrl,
+      'update webhook set deleted_at = now(), revision = revision + 1 where id = $1',
+      [uuidFromId('webhook', webhookId)],
+    )
+    const path = `/api/v1/webhook/query/webhooks/${webhookId}`
+    expect(codeOf(await call(tenant, 'GET', path))).toBe('S002')
+    const update = { webhookId, status: 'PAUSED' }
+    expect(codeOf(await call(tenant, 'POST', '/api/v1/webhook/command/update', update))).toBe('S002')
+    await system.admin.webhooks.delete.mutate({
+      workspaceId: tenant.workspaceId,
+      caller: { requestId: 'test' },
+      webhookId,
+    })
+    expect(codeOf(await call(tenant, 'GET', path))).toBe('E002')
+  })
+
   test('in any number makes the webhooks of its workspace unavailable, and those of no other', async () => {
     const [tenant, other] = [await newTenant(), await newTenant()]
     await forgeWebhook(tenant)

@@ -14,6 +14,7 @@ import { openTestCore, type TestCore } from '../../../../test/setup/core.ts'
 import { connect } from '../../../../test/setup/database.ts'
 import { signRows } from '../../../../test/setup/sign-rows.ts'
 import { until } from '../../../../test/setup/until.ts'
+import { KnownWebhooks } from './known-webhooks.ts'
 
 let opened: TestCore
 let owner: pg.Client
@@ -696,4 +697,21 @@ describe('a webhook whose row was modified outside the service', () => {
     )
     expect(await lease()).toEqual([])
   })
+})
+
+test('a webhook that was modified stays known, is not looked up before others, and is again once it is genuine', async () => {
+  const { webhookId } = await newSubscriber()
+  const id = uuidFromId('webhook', webhookId)!
+  const known = new KnownWebhooks(opened.core.reads, opened.chainKey)
+  const lookedUp = () => [...known.parts()].flat().includes(id)
+  await known.check(Number.POSITIVE_INFINITY)
+  expect([known.has(id), lookedUp()]).toEqual([true, true])
+
+  await owner.query(`update webhook set url = 'https://other.example/', revision = revision + 1 where id = $1`, [id])
+  const later = new KnownWebhooks(opened.core.reads, opened.chainKey)
+  later.remember(id)
+  await later.check(Number.POSITIVE_INFINITY)
+  expect([later.has(id), [...later.parts()].flat().includes(id)]).toEqual([true, false])
+  later.remember(id)
+  expect([...later.parts()].flat()).toContain(id)
 })

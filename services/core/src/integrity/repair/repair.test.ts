@@ -240,10 +240,10 @@ test("the service's role can set a ledger only to what its wallets, transfers, h
     head: 'journal_head',
     at: 'last_posted_at',
   }
-  const repairTo = (change: Partial<typeof asIs>) =>
+  const repairTo = (change: Partial<typeof asIs>, of = books) =>
     execute(
       system.database.serviceUrl,
-      `select repair_ledger(workspace_id, ${Object.values({ ...asIs, ...change })}, mac) from ledger where ${isIn(books)}`,
+      `select repair_ledger(workspace_id, ${Object.values({ ...asIs, ...change })}, mac) from ledger where ${isIn(of)}`,
     )
   const refused = 'a repair of a ledger is refused'
   await expect(repairTo({})).rejects.toThrow(refused)
@@ -260,6 +260,13 @@ test("the service's role can set a ledger only to what its wallets, transfers, h
   ]
   for (const change of changes) await expect(repairTo(change), JSON.stringify(change)).rejects.toThrow(refused)
   await repairTo({})
+
+  // Its last row is one of the journal, and that of the others a transfer.
+  const other = await newBooks()
+  await system.admin.wallets.create.mutate({ workspaceId: other.workspaceId, currency: 'USD', name: 'Last' })
+  await haltAsService(other)
+  await expect(repairTo({ at: `last_posted_at - interval '1 ms'` }, other)).rejects.toThrow(refused)
+  await repairTo({}, other)
 })
 
 const haltAsService = (books: Books) =>

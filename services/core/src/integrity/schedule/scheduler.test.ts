@@ -6,6 +6,7 @@ import { connect, query } from '../../../../../test/setup/database.ts'
 import { startSystem } from '../../../../../test/setup/system.ts'
 import { until } from '../../../../../test/setup/until.ts'
 import { requireChainKey } from '../../ledger/chain/chain-key.ts'
+import { removeEnds } from './queries.ts'
 import { runIfDue } from './scheduler.ts'
 
 const recorded = `select action, actor, after ->> 'ok' as ok from audit where action like 'ledger.verify%' order by id`
@@ -120,6 +121,18 @@ test("with any number of rows that the service's role adds, the next verificatio
       sound('ledger.verify'),
       sound('ledger.verify-incremental'),
     ])
+  }))
+
+test('removing rows that somebody adds all the time ends with an error', () =>
+  withCore(async ({ database, core }) => {
+    await query(
+      database.ownerUrl,
+      `insert into verified_ledger
+       select gen_random_uuid(), 1, 1, null, mac, 1, mac, mac, mac from generate_series(1, 100001), sha256('') mac`,
+    )
+    await expect(removeEnds(core.reads, 0)).rejects.toThrow('as fast as core removes them')
+    await removeEnds(core.reads)
+    expect(await query(database.ownerUrl, 'select from verified_ledger')).toEqual([])
   }))
 
 test("a session of the service's role that adds the same rows at the same time does not keep a result from the audit", () =>
