@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { nodeOptions } from './test/setup/node-options.ts'
 import { testFiles } from './test/setup/projects.ts'
 
 // Threads and programs that unit tests start strip types and compile anew without it. The tests of `system` have a directory of
@@ -29,6 +30,7 @@ export default defineConfig({
     environment: 'node',
     // Processes, not threads: tests start servers, send signals and read environments.
     pool: 'forks',
+    execArgv: nodeOptions,
     // More than two processors have work for: tests often wait for time-outs and for programs that start.
     maxWorkers: 3,
     // These only end what hangs: on a busy machine, a test may take many times as long as usual. What a test waits for has a

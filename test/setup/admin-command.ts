@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { nodeOptions } from './node-options.ts'
 import type { System } from './system.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,7 +21,7 @@ export function adminEnvironment({ coreUrl, adminToken }: Service): NodeJS.Proce
 /** Runs `npm run admin` as its users do, in a process of its own. */
 export function runAdminProgram(args: string[], env: NodeJS.ProcessEnv, cwd = root): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>()
-  execFile(process.execPath, [adminProgram, ...args], { cwd, env }, (error, stdout, stderr) => {
+  execFile(process.execPath, [...nodeOptions, adminProgram, ...args], { cwd, env }, (error, stdout, stderr) => {
     resolve({ exitCode: error ? Number(error.code) : 0, stdout, stderr })
   })
   return promise

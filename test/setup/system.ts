@@ -5,6 +5,7 @@ import { inject } from 'vitest'
 import { pickFreePort } from '../../cli/processes/ports.ts'
 import { type Program, startProgram } from '../../cli/processes/program.ts'
 import { createOtherHome, createTestDatabase, hasOtherHome, type TestDatabase, waitingForLocks } from './database.ts'
+import { nodeOptions } from './node-options.ts'
 import { createTenant, createWallet } from './workspaces.ts'
 
 const coreProgram = fileURLToPath(new URL('../../services/core/src/main.ts', import.meta.url))
@@ -69,7 +70,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const gateways: Program[] = []
 
   async function start(program: string, environment: NodeJS.ProcessEnv): Promise<Program> {
-    const started = await startProgram(program, environment, [], options.stdout)
+    const started = await startProgram(program, environment, nodeOptions, options.stdout)
     programs.push(started)
     return started
   }
