@@ -11,8 +11,8 @@ type Webhook = { webhookId: string; workspaceId: string }
 const webhooksOf = (workspaceId: string, count: number): Webhook[] =>
   Array.from({ length: count }, (_, at) => ({ webhookId: `${workspaceId}-${at}`, workspaceId }))
 
-/** The part of core that leases webhooks, each of which always has an event to deliver. */
-function coreWith(webhooks: Webhook[]): CoreClient {
+/** The part of core that leases webhooks, each of which always has an event to deliver. `onNone`: called when it leases none. */
+function coreWith(webhooks: Webhook[], onNone: () => void): CoreClient {
   const held = new Set<string>()
   const lease = ({ size, except }: LeaseInput) => {
     const leased: Webhook[] = []
@@ -22,6 +22,7 @@ function coreWith(webhooks: Webhook[]): CoreClient {
       if (leased.length < size && !held.has(webhookId) && !isLeftOut) leased.push(webhook)
     }
     for (const { webhookId } of leased) held.add(webhookId)
+    if (leased.length === 0) onNone()
     const deliveries = [{ position: 1, body: '{}', headers: {} }]
     const common = { url: 'https://a.example', concurrency: 1, leaseMs: 60_000, deliveries }
     return { revoked: [], webhooks: leased.map(each => ({ ...each, ...common, generation: randomUUID() })) }
@@ -38,11 +39,11 @@ test.each([6, 12, 30])(
   'while many workspaces have as many leases as they may, another one is delivered: %i',
   async count => {
     const webhooks = Array.from({ length: count }, (_, at) => webhooksOf(`slow-${at}`, 16)).flat()
-    const ending = Promise.withResolvers<void>()
+    const [full, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let delivered = 0
     const outcome = { result: 'success', status: 204, retryAfterSeconds: null, code: null } as const
     const courier = new Courier({
-      core: coreWith(webhooks),
+      core: coreWith(webhooks, full.resolve),
       limit: 256,
       attempt: async ({ workspaceId }) => {
         if (workspaceId === 'other') delivered++
@@ -52,14 +53,8 @@ test.each([6, 12, 30])(
       log: createLog('test', 'silent').log,
     })
     courier.start()
-    let leases = -1
-    await until('they have as many leases as they may', async () => {
-      const before = leases
-      leases = courier.load.leases
-      // Longer than the courier pauses between two calls.
-      await new Promise(resolve => setTimeout(resolve, 500))
-      return courier.load.leases === before
-    })
+    // They have as many leases as they may.
+    await full.promise
     webhooks.push(...webhooksOf('other', 1))
     await until('it is delivered again and again', () => delivered > 3)
     ending.resolve()

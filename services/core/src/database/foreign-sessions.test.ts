@@ -186,7 +186,7 @@ test('a session that PostgreSQL cannot interrupt is logged as such once, and cou
   const busy = client.query(
     `select pg_try_advisory_lock(26), array[${hashes}] from (select repeat('a', 10000000)::bytea as x offset 0) _`,
   )
-  const isTerminated = expect(busy).rejects.toThrow('terminating connection')
+  const termination = expect(busy).rejects.toThrow('terminating connection')
   const isHashing = `select from pg_locks where pid = $1 and locktype = 'advisory' and objid = 26`
   await until('it computes hashes', async () => (await query(ownerUrl, isHashing, [pid])).length > 0)
   const [waiting] = await waitFor(openAs('ledger', chainKey), [25])
@@ -198,7 +198,7 @@ test('a session that PostgreSQL cannot interrupt is logged as such once, and cou
     expect.stringMatching('a session does not end'),
   ])
   expect(lines[1]!.fields).toMatchObject({ pid })
-  await isTerminated
+  await termination
   client.release(true)
   await waiting
 })

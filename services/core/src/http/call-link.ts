@@ -118,18 +118,18 @@ export class CallLink {
   async #rejectInTurn(id: number, cause: TRPCError): Promise<void> {
     const { token, bodies } = this.#options
     this.#inProgress++
-    await this.#wait(async () => bodies.anotherTurn(token, this))
+    await this.#wait(bodies.anotherTurn(token, this))
     this.#reject(id, cause)
     this.#inProgress--
     this.#endIfDone()
   }
 
   /** Reads nothing more until this is over. */
-  async #wait(turn: () => Promise<void>): Promise<void> {
+  async #wait(turn: Promise<void> | undefined): Promise<void> {
     this.#waiting++
     this.#adjustReading()
     try {
-      await turn()
+      await turn
     } finally {
       this.#waiting--
       this.#adjustReading()
@@ -151,7 +151,7 @@ export class CallLink {
   async #answer(id: number, share: BodyShare, bytes: Buffer): Promise<void> {
     const { token, bodies, answer } = this.#options
     try {
-      await this.#wait(() => bodies.admit(share, token, bytes, this))
+      await this.#wait(bodies.admit(share, token, bytes, this))
       // Nobody waits for what was not begun.
       if (this.#socket.destroyed) return
       const rest = await answer(bytes, part => this.#send(packFrame(frameKinds.part, id, part)))

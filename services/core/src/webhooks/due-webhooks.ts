@@ -53,10 +53,10 @@ export class DueWebhooks {
       const checking = this.known.check(performance.now() + (hasLeased ? withLeasesMs : checkMs))
       await checking.catch(error => log.warn({ err: error }, 'the rows of webhooks could not be checked'))
     }
-    if (hasLeased) await this.#searchWorkspaces(leasing, performance.now() + withLeasesMs)
-    else if (!(await this.#searchWorkspaces(leasing, startedAtMs + searchMs)))
-      // The next call begins with the workspaces that were not reached. Known webhooks must not wait for it.
-      this.known.need()
+    const untilMs = hasLeased ? performance.now() + withLeasesMs : startedAtMs + searchMs
+    const hasReachedAll = await this.#searchWorkspaces(leasing, untilMs)
+    // The next call begins with the workspaces that were not reached. Known webhooks must not wait for it.
+    if (!hasReachedAll && !hasLeased) this.known.need()
   }
 
   async #searchKnown(leasing: Leasing, untilMs: number): Promise<void> {

@@ -34,9 +34,8 @@ export class KnownWebhooks {
   #neededUntilMs = Number.NEGATIVE_INFINITY
   /** The check of all rows that has begun: the last one that was checked, and what was found or remembered so far. */
   #check: { last: Uuid<'webhook'>; found: Set<Uuid<'webhook'>> } | undefined
-  /** When the next check begins. */
+  /** When the next check begins. Before the first one has ended, always. */
   #checkFromMs = Number.NEGATIVE_INFINITY
-  #hasChecked = false
 
   constructor(reads: Queryable, chainKey: KeyObject) {
     this.#reads = reads
@@ -45,7 +44,7 @@ export class KnownWebhooks {
 
   /** Whether a search by due time may not get to all genuine webhooks, or this core has not checked all rows since its start. */
   get areNeeded(): boolean {
-    return !this.#hasChecked || performance.now() < this.#neededUntilMs
+    return this.#checkFromMs === Number.NEGATIVE_INFINITY || performance.now() < this.#neededUntilMs
   }
 
   /** Call it when rows were found that the service has not written. */
@@ -70,8 +69,8 @@ export class KnownWebhooks {
     return this.#known.has(id)
   }
 
-  /** Call it with a webhook whose row is not genuine: known ones are no longer looked up first, as they would crowd out others. */
-  setAside(id: Uuid<'webhook'>): void {
+  /** Call it with a webhook whose row is not genuine. If it is known, it is no longer looked up first, as it would crowd out others. */
+  noteModified(id: Uuid<'webhook'>): void {
     if (this.has(id)) this.#modified.add(id)
   }
 
@@ -96,7 +95,7 @@ export class KnownWebhooks {
         else if (this.has(row.id)) {
           // It stays known: lines about it must not be lost among those about forged rows.
           check.found.add(row.id)
-          this.setAside(row.id)
+          this.noteModified(row.id)
         }
       }
       // Known webhooks are no longer needed.
@@ -108,7 +107,6 @@ export class KnownWebhooks {
       // Those that were deleted since are left out.
       this.#keep(check.found)
       this.#check = undefined
-      this.#hasChecked = true
       this.#checkFromMs = performance.now() + checkAgainMs
     }
   }

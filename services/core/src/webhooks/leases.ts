@@ -138,7 +138,6 @@ async function takeLocked(em: Em, signing: Signing, due: readonly Uuid<'webhook'
   for (const webhook of webhooks) {
     const secrets = usableSecrets(webhook, signing, now)
     if (!secrets) {
-      if (!isGenuine(webhook)) signing.dueWebhooks.known.setAside(uuidFromId('webhook', webhook.id)!)
       const pauseMs = isGenuine(webhook) ? undecryptablePauseMs : modifiedPauseMs
       webhook.nextAttemptAt = new Date(now.getTime() + pauseMs)
       // Perhaps a time that core did not set, so that it would be due again at once.
@@ -162,6 +161,7 @@ function usableSecrets(webhook: Webhook, signing: Signing, now: Date): string[] 
   const { id: webhookId, workspaceId } = webhook
   if (!isGenuine(webhook)) {
     signing.metrics.modifiedRow('webhook')
+    signing.dueWebhooks.known.noteModified(uuidFromId('webhook', webhookId)!)
     const message = 'a webhook was modified outside the service: delete it, run ledger verify'
     logWebhook(signing, 'error', { webhookId, workspaceId }, message)
     return null
