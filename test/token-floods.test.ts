@@ -15,6 +15,7 @@ import { sendBatch } from './setup/batches.ts'
 import { call, createPath } from './setup/client.ts'
 import { execute, query } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
+import { findProcedures } from './setup/procedures.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 
@@ -186,22 +187,27 @@ test('requests without a body, each with many calls that are rejected, do not st
 
 test('calls that a token must not make, and calls with invalid input, are sampled in the log, and all counted', async () => {
   const core = await system.startCore()
-  const refuse = (path: string, input: unknown) =>
-    packBatch(Array.from({ length: batchCallLimit }, () => ({ path, type: 'query', input }) as const))
-  for (const [path, input] of [
-    ['session.whoami', undefined],
-    ['courier.report', { webhookId: 7 }],
-  ] as const) {
-    expect((await sendBatch(core.url, system.courierToken, refuse(path, input))).status).toBe(200)
-  }
+  const forbidden = (await findProcedures()).filter(({ roles }) => roles && !roles.includes('courier'))
+  const whoami = { path: 'session.whoami', type: 'query', input: undefined } as const
+  const refused: BatchCall[] = Array(batchCallLimit).fill(whoami)
+  for (const [index, { path, type }] of forbidden.entries()) refused[index] = { path, type, input: undefined }
+  const invalid: BatchCall[] = Array(batchCallLimit).fill({
+    path: 'courier.report',
+    type: 'query',
+    input: { webhookId: 7 },
+  })
+  for (const calls of [refused, invalid])
+    expect((await sendBatch(core.url, system.courierToken, packBatch(calls))).status).toBe(200)
   const metrics = await (await fetch(`${core.url}/metrics`)).text()
   expect(metrics).toContain(
-    `core_call_duration_seconds_count{path="session.whoami",code="FORBIDDEN"} ${batchCallLimit}`,
+    `core_call_duration_seconds_count{path="session.whoami",code="FORBIDDEN"} ${refused.filter(({ path }) => path === whoami.path).length}`,
   )
   await core.stop()
-  const lines = logLines(core).filter(({ path }) => path === 'session.whoami')
+  const lines = logLines(core).filter(({ code }) => code === 'FORBIDDEN')
+  // They would take the place of lines about others if each procedure were sampled for itself.
+  expect(forbidden.length).toBeGreaterThan(50)
   expect(lines.length).toBeLessThan(5)
-  expect(lines[0]).toMatchObject({ caller: 'c', code: 'FORBIDDEN' })
+  expect(lines[0]).toMatchObject({ caller: 'c', path: forbidden[0]!.path })
   expect(lines.reduce((sum, { count = 1 }) => sum + Number(count), 0)).toBe(batchCallLimit)
 })
 

@@ -1,8 +1,10 @@
 /** Traces of real programs, in a collector that decodes OTLP. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { packBatch } from '@workspace-wallet/contract'
 import { spanAttributes } from '@workspace-wallet/runtime/tracing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendBatch } from './setup/batches.ts'
 import { call, createPath } from './setup/client.ts'
 import { type Collector, type ReceivedSpan, startCollector } from './setup/collector.ts'
 import { transferOrder } from './setup/order.ts'
@@ -200,6 +202,21 @@ test('a delivery begins a trace, which its receiver can continue', async () => {
     'wallet.workspace.id': system.workspaceId,
   })
   expect(traceparentsOfDeliveries).toContain(`00-${span.traceId}-${span.spanId}-01`)
+})
+
+test('calls that are not on a workspace are not recorded under one', async () => {
+  const traceId = newTraceId()
+  const input = { instanceId: randomUUID(), workspaceId: system.workspaceId }
+  const leave = {
+    path: 'instances.leave',
+    type: 'mutation',
+    input,
+    traceparent: `00-${traceId}-${newSpanId()}-01`,
+  } as const
+  expect((await sendBatch(system.coreUrl, system.courierToken, packBatch([leave]))).status).toBe(200)
+  const [span] = await traceWith(traceId, leave.path)
+  expect(span!.attributes).toMatchObject({ 'rpc.method': leave.path })
+  expect(span!.attributes).not.toHaveProperty('wallet.workspace.id')
 })
 
 test('histograms have exemplars that lead to traces, for scrapers that ask for OpenMetrics', async () => {

@@ -1,21 +1,21 @@
 import type { Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 
 /** How often answers are checked. */
 const checkMs = 500
 /** How long an answer may wait without any of it being read. */
 const stalledMs = 30_000
 
-type Waiting = { bytes: number; sinceMs: number }
+/** `bytes` wait, since `sinceMs` without any being read. `sentBytes`: of the whole connection. */
+type Waiting = { bytes: number; sentBytes: number; sinceMs: number }
 
 /**
  * Limits the memory of answers that their callers do not read: Node keeps what the kernel does not take. When they take more than
- * the limit, the connections of the oldest ones are closed. An answer that is read takes milliseconds, so those are never the
- * oldest.
+ * the limit, the connections are closed of which nothing has been read for longest.
  */
 export class UnreadAnswers {
   readonly #limitBytes: number
-  /** Answers that are not sent completely, oldest first. */
+  /** Connections for batches, and responses that are not sent completely. */
   readonly #open = new Map<ServerResponse | Socket, Waiting>()
   /** How many answers were not sent completely because of this. */
   closed = 0
@@ -29,7 +29,7 @@ export class UnreadAnswers {
 
   /** Watches the answers that are written to a response, or to a connection for batches. */
   watch(target: ServerResponse | Socket): void {
-    this.#open.set(target, { bytes: 0, sinceMs: 0 })
+    this.#open.set(target, { bytes: 0, sentBytes: 0, sinceMs: 0 })
     target.once('close', () => this.#open.delete(target))
   }
 
@@ -41,13 +41,18 @@ export class UnreadAnswers {
   }
 
   #check(nowMs: number): void {
-    let excess = this.bytes - this.#limitBytes
     for (const [target, waiting] of this.#open) {
       // Node emits no `close` for a pipelined response that waits for an earlier one.
       if ('req' in target && target.req.socket.destroyed) this.#open.delete(target)
       const bytes = target.writableLength
-      if (bytes === 0 || bytes !== waiting.bytes) Object.assign(waiting, { bytes, sinceMs: nowMs })
-      const isStalled = bytes > 0 && nowMs - waiting.sinceMs >= stalledMs
+      const sentBytes = (target instanceof Socket ? target : target.socket)?.bytesWritten ?? 0
+      if (bytes === 0 || bytes !== waiting.bytes || sentBytes !== waiting.sentBytes)
+        Object.assign(waiting, { bytes, sentBytes, sinceMs: nowMs })
+    }
+    let excess = this.bytes - this.#limitBytes
+    const longestFirst = [...this.#open].sort(([, a], [, b]) => a.sinceMs - b.sinceMs)
+    for (const [target, { bytes, sinceMs }] of longestFirst) {
+      const isStalled = nowMs - sinceMs >= stalledMs
       if (bytes === 0 || (excess <= 0 && !isStalled)) continue
       excess -= bytes
       this.closed++

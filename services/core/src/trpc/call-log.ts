@@ -22,7 +22,8 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
   if (isMisuse(code)) {
     const fields = { requestId, path, code, caller: token.name }
     const message = 'a call was rejected: its token must not make it, or its input is invalid'
-    core.sampledLog.write(`${token.name} ${path} ${code}`, {
+    // A token must not take the place of others' lines by calling every procedure.
+    core.sampledLog.write(`${token.name} ${code}`, {
       level: 'warn',
       fields,
       message,

@@ -17,7 +17,7 @@ export function startCallSpan(
   if (!isTracing()) return undefined
   const caller = remoteParentOf(traceparent)
   if (!caller && scope === null && (role === 'gateway' || role === 'courier')) return undefined
-  const { workspaceId } = (rawInput ?? {}) as { workspaceId?: unknown }
+  const { workspaceId } = (scope === null ? {} : (rawInput ?? {})) as { workspaceId?: unknown }
   return startSpan(path, {
     kind: SpanKind.SERVER,
     parent: caller?.context,

@@ -1,0 +1,51 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
+import { until } from '../../../../test/setup/until.ts'
+import { UnreadAnswers } from './unread-answers.ts'
+
+/** Much more than the kernel takes. */
+const answer = Buffer.alloc(16 * 2 ** 20)
+
+const sockets: Socket[] = []
+afterEach(() => {
+  vi.useRealTimers()
+  for (const socket of sockets.splice(0)) socket.destroy()
+})
+
+/** A connection whose client reads nothing until it is resumed. */
+async function open(answers: UnreadAnswers) {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  server.close()
+  for (const each of [client, socket]) each.on('error', () => {})
+  sockets.push(client, socket)
+  answers.watch(socket)
+  return { client, socket }
+}
+
+test('the connection is closed of which nothing was read for longest, however old the others are', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  const answers = new UnreadAnswers(createHttpServer(), 2.5 * answer.length)
+  const reading = await open(answers)
+  const stalled = await open(answers)
+  const later = await open(answers)
+  reading.socket.write(answer)
+  stalled.socket.write(answer)
+  vi.advanceTimersByTime(500)
+  expect(answers.closed).toBe(0)
+
+  // As much waits again, but it is another answer.
+  reading.client.resume()
+  await until('the answer was read', () => reading.socket.writableLength === 0)
+  reading.client.pause()
+  reading.socket.write(answer)
+  later.socket.write(answer)
+  vi.advanceTimersByTime(500)
+
+  expect([reading, stalled, later].map(({ socket }) => socket.destroyed)).toEqual([false, true, false])
+  expect(answers.closed).toBe(1)
+})
