@@ -5,7 +5,7 @@ import { batchPath, call, createPath, type Overrides, signedHeaders } from './se
 import { connect } from './setup/database.ts'
 import { readMetric } from './setup/metrics.ts'
 import { transferOrder } from './setup/order.ts'
-import { openConnection, received, requestText } from './setup/raw-http.ts'
+import { exchange, openConnection, received, requestText } from './setup/raw-http.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
 import { createKey } from './setup/workspaces.ts'
@@ -98,6 +98,7 @@ test('the bodies of signed requests share the memory for bodies until they are a
   const owner = await connect(system.database.ownerUrl)
   await owner.query('begin; lock table ledger in access exclusive mode')
   const sent = Array.from({ length: fitting + 8 }, send)
+  let refused: number
   try {
     await until(
       'those that do not fit are refused, and the others wait for core',
@@ -105,10 +106,10 @@ test('the bodies of signed requests share the memory for bodies until they are a
     )
     expect(codes.length).toBeGreaterThanOrEqual(8)
     expect(await bodyBytes()).toBeGreaterThan(memoryBytes / 4)
+    refused = codes.length
   } finally {
     await owner.end()
   }
-  const refused = codes.length
   await Promise.all(sent)
   expect(new Set(codes.slice(0, refused))).toEqual(new Set(['S002']))
   expect(new Set(codes.slice(refused))).toEqual(new Set(['2000']))
@@ -178,4 +179,23 @@ test('while a key is being looked up, the bodies of its requests take little mem
     await core.kill('SIGCONT')
   }
   await until('requests are served', async () => (await call(system, 'GET', '/api/v1/wallets')).status === 200)
+})
+
+test('while requests outside the API wait for core, their bodies take little memory', async () => {
+  const core = system.cores[0]!
+  // A gateway that has not read the keys of receipts from core yet.
+  const gateway = await system.startGateway(environment)
+  const before = await readMetric(gateway.internalUrl, 'process_resident_memory_bytes')
+  await core.kill('SIGSTOP')
+  try {
+    const head = requestText('GET', '/.well-known/jwks.json', {}, ['Transfer-Encoding: chunked', 'Connection: close'])
+    const body = `${'1\r\nx\r\n'.repeat(1_000)}${`40\r\n${'x'.repeat(64)}\r\n`.repeat(1_900)}0\r\n\r\n`
+    const responses = await Promise.all(Array.from({ length: 300 }, () => exchange(gateway.url, head + body)))
+    expect(new Set(responses.map(response => response.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 503']))
+    expect((await readMetric(gateway.internalUrl, 'process_resident_memory_bytes')) - before).toBeLessThan(
+      96 * mebibyte,
+    )
+  } finally {
+    await core.kill('SIGCONT')
+  }
 })

@@ -109,6 +109,8 @@ function receive({ trustedProxies }: PipelineDependencies): RequestHandler {
     request.clientAddress = clientAddress(socket.remoteAddress ?? '', forwardedFor, trustedProxies)
     // The router also gets only the path of an absolute-form target.
     request.url = request.target.path
+    // What has arrived of a body that nobody reads would be kept until the response begins, which may have to wait for core.
+    if (!request.target.path.startsWith('/api/')) request.resume()
     try {
       checkFraming(request)
     } catch (error) {

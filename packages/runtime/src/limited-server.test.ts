@@ -153,6 +153,44 @@ test('the trailers of a request are not kept', async () => {
   socket.destroy()
 })
 
+/** More than the kernel takes. */
+const largeResponse = Buffer.alloc(16 * 2 ** 20)
+
+test.each([
+  ['complete', head(50_000) + 'x'.repeat(50_000)],
+  ['in pieces', `${request('Transfer-Encoding: chunked\r\n')}${'1\r\nx\r\n'.repeat(1_000)}0\r\n\r\n`],
+  ['not complete', head(10 * 2 ** 20) + 'x'.repeat(2 ** 20)],
+])('a body that nobody reads is not kept while the client does not read the response: %s', async (_, text) => {
+  const requests: IncomingMessage[] = []
+  const { port } = await serve((request, response) => {
+    requests.push(request)
+    // Once something of it is kept.
+    setImmediate(() => response.end(largeResponse))
+  })
+  const socket = connect(port, '127.0.0.1')
+    .on('error', () => {})
+    .pause()
+  socket.write(text)
+  await until('all that was sent has been read', () => requests[0] && requests[0].socket.bytesRead === text.length)
+  await until('nothing of it is kept', () => requests[0]!.readableLength === 0)
+  expect(requests[0]!.socket.writableLength).toBeGreaterThan(0)
+  socket.destroy()
+})
+
+test('a client that sends a body without an end while it does not read the response is disconnected', async () => {
+  const { port } = await serve((_, response) => void response.end(largeResponse))
+  const socket = connect(port, '127.0.0.1')
+    .on('error', () => {})
+    .pause()
+  // `once` would fail if the server resets the connection while the client still sends.
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  socket.write(head(2 ** 30))
+  const piece = Buffer.alloc(2 ** 20)
+  const send = () => void socket.write(piece, error => error ?? send())
+  send()
+  await closed
+})
+
 const app = express()
 app.use((_, response) => void response.json('served'))
 

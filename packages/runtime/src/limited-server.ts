@@ -78,6 +78,8 @@ export class LimitedServer extends Server {
           this.#closeAfter(request, response)
           linger(request)
         }
+        // Nobody has read the body. It would be kept until the client has read the response.
+        if (request.readableFlowing === null) request.resume()
         return Reflect.apply(writeHead, response, args)
       },
     })
@@ -92,8 +94,14 @@ const lingerBytes = 16 * 2 ** 20
  * Closes only the sending side of a connection after the response. If the client still sends its body when a socket is closed, the
  * operating system resets the connection, and the client may lose the response (RFC 9112, section 9.6).
  */
-function linger({ socket }: IncomingMessage): void {
+function linger(request: IncomingMessage): void {
+  const { socket } = request
   const endBytes = socket.bytesRead + lingerBytes
+  const drop = () => {
+    if (socket.bytesRead > endBytes) socket.destroy()
+  }
+  // Until the client has read the response.
+  request.on('data', drop)
   // Node calls it after the last response of a connection, and reads on.
   socket.destroySoon = () => {
     socket.end()
@@ -101,8 +109,6 @@ function linger({ socket }: IncomingMessage): void {
     socket.once('close', () => clearTimeout(timer))
     // The parser gets none of the rest, whose chunks may have a byte each.
     socket.removeAllListeners('data')
-    socket.on('data', () => {
-      if (socket.bytesRead > endBytes) socket.destroy()
-    })
+    socket.on('data', drop)
   }
 }

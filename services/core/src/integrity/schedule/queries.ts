@@ -29,13 +29,15 @@ const rowsPerInsert = 1_000
  * Removes where the last sound verification ended, in several transactions: whoever has the role of the service can add more rows than
  * one statement removes in time. If nothing is written afterwards, the next verification is a whole one.
  *
- * @throws Error if there are still rows after `removingMs`
+ * @throws Error if there are still rows after `removingMs`, or when the signal is aborted
  */
-export async function removeEnds(reads: Pool, removingMs = defaultRemovingMs): Promise<void> {
+export async function removeEnds(reads: Pool, signal: AbortSignal, removingMs = defaultRemovingMs): Promise<void> {
   const untilMs = performance.now() + removingMs
-  while ((await run(reads, removeEndsStatement, []))[0]!.removed === rowsPerDelete)
+  while ((await run(reads, removeEndsStatement, []))[0]!.removed === rowsPerDelete) {
+    signal.throwIfAborted()
     if (performance.now() >= untilMs)
       throw new Error('somebody adds rows to verified_ledger as fast as core removes them')
+  }
 }
 
 // Keeps others from adding rows until the transaction ends. Its right to delete rows allows it to the service.

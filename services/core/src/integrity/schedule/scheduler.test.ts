@@ -123,15 +123,17 @@ test("with any number of rows that the service's role adds, the next verificatio
     ])
   }))
 
-test('removing rows that somebody adds all the time ends with an error', () =>
+test('removing rows that somebody adds all the time ends with an error, and at once when core stops', () =>
   withCore(async ({ database, core }) => {
     await query(
       database.ownerUrl,
       `insert into verified_ledger
-       select gen_random_uuid(), 1, 1, null, mac, 1, mac, mac, mac from generate_series(1, 100001), sha256('') mac`,
+       select gen_random_uuid(), 1, 1, null, mac, 1, mac, mac, mac from generate_series(1, 150001), sha256('') mac`,
     )
-    await expect(removeEnds(core.reads, 0)).rejects.toThrow('as fast as core removes them')
-    await removeEnds(core.reads)
+    const { signal } = new AbortController()
+    await expect(removeEnds(core.reads, signal, 0)).rejects.toThrow('as fast as core removes them')
+    await expect(removeEnds(core.reads, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
+    await removeEnds(core.reads, signal)
     expect(await query(database.ownerUrl, 'select from verified_ledger')).toEqual([])
   }))
 

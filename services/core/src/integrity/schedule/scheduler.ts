@@ -106,7 +106,7 @@ async function verifyAndRecord(parts: Parts, { since }: PlannedVerification, sig
   if (digest === null) await writeResult(parts, async em => record(em, null))
   else
     try {
-      await removeEnds(parts.reads)
+      await removeEnds(parts.reads, signal)
       // Whoever changes the rows without the audit makes the digest another one.
       await writeResult(parts, async em => {
         await writeEnds(em, ends)
