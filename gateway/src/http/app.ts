@@ -110,7 +110,7 @@ function receive({ trustedProxies }: PipelineDependencies): RequestHandler {
     // The router also gets only the path of an absolute-form target.
     request.url = request.target.path
     // What has arrived of a body that nobody reads would be kept until the response begins, which may have to wait for core.
-    if (!request.target.path.startsWith('/api/')) request.resume()
+    if (!isOfApi(request)) request.resume()
     try {
       checkFraming(request)
     } catch (error) {
@@ -130,10 +130,14 @@ function answerReadiness(readiness: () => Promise<Readiness>): RequestHandler {
   }
 }
 
+function isOfApi({ target }: Request): boolean {
+  return target.path.startsWith('/api/')
+}
+
 /** Paths that do not begin with /api/ are those of the documentation, or S004. */
 function answerOutsideApi(docs: RequestHandler | undefined): RequestHandler {
   return (request, response, next) => {
-    if (request.target.path.startsWith('/api/')) return next()
+    if (isOfApi(request)) return next()
     if (!docs) throw new DomainError('S004')
     return docs(request, response, error => next(error ?? new DomainError('S004', { documentation: '/docs' })))
   }

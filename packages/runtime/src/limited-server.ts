@@ -21,9 +21,10 @@ type Upgrades = {
 }
 
 /**
- * An HTTP server that limits the connections, the pipelined requests and the pieces of bodies that its clients can make it keep. It
- * closes a connection after a response to a request whose body was not read completely: Node would read the rest, however long it is,
- * before the next request. All listeners are such servers, which `boundaries.ts` checks.
+ * An HTTP server that limits the connections, the pipelined requests and the pieces of bodies that its clients can make it keep. When a
+ * response begins, it drops what nobody has read of the body. It closes a connection after a response to a request whose body was not
+ * read completely: Node would read the rest, however long it is, before the next request. All listeners are such servers, which
+ * `boundaries.ts` checks.
  */
 export class LimitedServer extends Server {
   readonly #pipelines: PipelineLimit
