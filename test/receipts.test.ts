@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findPrograms } from '../cli/processes/programs.ts'
 import { signReceipt } from '../services/core/src/signing/jws.ts'
 import { parseSigningKeys } from '../services/core/src/signing/signing-keys.ts'
-import { Chromium } from './setup/chromium.ts'
+import { Chromium, chromiumProgram } from './setup/chromium.ts'
 import { batchPath, type Credentials, call, createPath } from './setup/client.ts'
 import { execute } from './setup/database.ts'
 import { logLines } from './setup/log-lines.ts'
@@ -27,7 +27,7 @@ let tenant: Credentials & { workspaceId: string }
 let source: string
 let target: string
 beforeAll(async () => {
-  await findPrograms(['python3', 'openssl', 'chromium'].map(name => ({ names: [name], aptPackage: name })))
+  await findPrograms([...['python3', 'openssl'].map(name => ({ names: [name], aptPackage: name })), chromiumProgram])
   system = await startSystem({ gatewayEnvironment: { DOCS: 'on' } })
   tenant = await createTenant(system)
   source = await createWallet({ ...system, ...tenant }, { deposits: ['1000.00'] })
