@@ -30,6 +30,10 @@ test.each([
   ['203.0.113.7', '::ffff:cb00:7107', true],
   ['::ffff:203.0.113.7', '203.0.113.7', true],
   ['::ffff:203.0.113.0/120', '203.0.113.99', true],
+  // Another address, whose form is deprecated (RFC 4291, section 2.5.5.1).
+  ['203.0.113.7', '::203.0.113.7', false],
+  ['::203.0.113.7', '203.0.113.7', false],
+  ['::203.0.113.0/120', '::cb00:7107', true],
   ['10.0.0.1/32', '10.0.0.1', true],
 ])('whether the entry %s contains the address %s: %s', (entry, address, isIn) => {
   expect(isListed(parseAddress(address)!, [parseBlock(entry)])).toBe(isIn)

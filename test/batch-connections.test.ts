@@ -53,6 +53,24 @@ test('a connection is opened with a known token, at its path and for its protoco
   expect(await openBatches(system.coreUrl, system.serviceToken, '/other')).toMatchObject({ status: 404 })
 })
 
+test('a token may have a number of connections to a core, which take none from others', async () => {
+  const core = await system.startCore()
+  const opened: Awaited<ReturnType<typeof openBatches>>[] = []
+  const open = async (token = system.courierToken) => {
+    const connection = await openBatches(core.url, token)
+    opened.push(connection)
+    return connection
+  }
+  // One has arrived before the next, so that none waits to be accepted.
+  for (let count = 0; count < 1024; count++) expect(await open()).toMatchObject({ status: 101 })
+  expect(await open()).toMatchObject({ status: 503, text: expect.stringContaining('1024 connections') })
+  expect(await open(system.serviceToken)).toMatchObject({ status: 101 })
+  opened[0]!.socket.destroy()
+  await until('another one is opened', async () => (await open()).status === 101)
+  for (const { socket } of opened) socket.destroy()
+  await core.stop()
+})
+
 test('a connection that was refused is closed, also if its client does not close it', async () => {
   for (const url of urls) {
     const socket = await openConnection(url, true)

@@ -185,30 +185,35 @@ test('requests without a body, each with many calls that are rejected, do not st
   expect([...statuses].sort()).toEqual(['403', '503'])
 })
 
-test('calls that a token must not make, and calls with invalid input, are sampled in the log, and all counted', async () => {
+test('calls that a token must not make, that are invalid or that do not exist, are sampled in the log, and all counted', async () => {
   const core = await system.startCore()
   const forbidden = (await findProcedures()).filter(({ roles }) => roles && !roles.includes('courier'))
   const whoami = { path: 'session.whoami', type: 'query', input: undefined } as const
   const refused: BatchCall[] = Array(batchCallLimit).fill(whoami)
   for (const [index, { path, type }] of forbidden.entries()) refused[index] = { path, type, input: undefined }
-  const invalid: BatchCall[] = Array(batchCallLimit).fill({
-    path: 'courier.report',
-    type: 'query',
-    input: { webhookId: 7 },
-  })
-  for (const calls of [refused, invalid])
+  const invalid: BatchCall[] = Array(batchCallLimit).fill({ path: 'courier.report', type: 'mutation', input: 7 })
+  const unknown = Array.from(refused, (_, index): BatchCall => ({ path: `wallets.x${index}`, type: 'query', input: 7 }))
+  for (const calls of [refused, invalid, unknown])
     expect((await sendBatch(core.url, system.courierToken, packBatch(calls))).status).toBe(200)
+  const headers = { authorization: `Bearer ${system.courierToken}` }
+  expect((await fetch(`${core.url}/trpc/wallets.other`, { headers })).status).toBe(404)
   const metrics = await (await fetch(`${core.url}/metrics`)).text()
-  expect(metrics).toContain(
-    `core_call_duration_seconds_count{path="session.whoami",code="FORBIDDEN"} ${refused.filter(({ path }) => path === whoami.path).length}`,
-  )
+  const counted = (path: string, code: string) =>
+    Number(metrics.match(`core_call_duration_seconds_count{path="${path}",code="${code}"} (\\d+)`)?.[1])
+  const { length } = refused.filter(({ path }) => path === whoami.path)
+  expect(counted('session.whoami', 'FORBIDDEN')).toBe(length)
+  expect(counted('courier.report', 'BAD_REQUEST')).toBe(batchCallLimit)
+  expect(counted('unknown', 'NOT_FOUND')).toBe(batchCallLimit + 1)
   await core.stop()
-  const lines = logLines(core).filter(({ code }) => code === 'FORBIDDEN')
   // They would take the place of lines about others if each procedure were sampled for itself.
   expect(forbidden.length).toBeGreaterThan(50)
-  expect(lines.length).toBeLessThan(5)
-  expect(lines[0]).toMatchObject({ caller: 'c', path: forbidden[0]!.path })
-  expect(lines.reduce((sum, { count = 1 }) => sum + Number(count), 0)).toBe(batchCallLimit)
+  const found = { FORBIDDEN: forbidden[0]!.path, BAD_REQUEST: 'courier.report', NOT_FOUND: 'wallets.x0' }
+  for (const [code, path] of Object.entries(found)) {
+    const lines = logLines(core).filter(line => line.code === code)
+    expect(lines.length).toBeLessThan(5)
+    expect(lines[0]).toMatchObject({ caller: 'courier:c', path })
+    expect(lines.reduce((sum, { count = 1 }) => sum + Number(count), 0)).toBeGreaterThanOrEqual(batchCallLimit)
+  }
 })
 
 test.each(['TRACE', 'PUT', 'DELETE', 'OPTIONS'])('%s is no method of a call: 405', async method => {

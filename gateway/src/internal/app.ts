@@ -57,8 +57,8 @@ export function createInternalApp({ cores, readiness, metrics, sampled, console 
   })
   const readMetrics = createMetricsReader(metrics.registry)
   app.get('/metrics', async (request, response) => {
-    const { text, type } = await readMetrics(request.headers.accept)
-    response.type(type).send(text)
+    const { bytes, type } = await readMetrics(request.headers.accept)
+    response.type(type).send(bytes)
   })
   if (console) app.use(console)
   app.use(replaceHeaders, coreProxy(cores, sampled))

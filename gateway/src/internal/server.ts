@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { LimitedServer } from '@workspace-wallet/runtime'
+import { defaultBodyMemoryBytes, LimitedServer, UnreadAnswers } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
 import { tunnelBatches } from './batch-tunnel.ts'
 
@@ -9,9 +9,11 @@ const limits = { connections: 1024 }
 
 /** The server of the internal listener. Whoever reaches it shares the process with the public one, with or without a token. */
 export function createInternalServer(app: Express, tunnel: Parameters<typeof tunnelBatches>[0]): Server {
-  return new LimitedServer(limits, {}, app, {
+  const server = new LimitedServer(limits, {}, app, {
     protocol: batchProtocol,
     path: batchPath,
     open: (request, socket, head) => tunnelBatches(tunnel, request, socket, head),
   })
+  new UnreadAnswers(server, defaultBodyMemoryBytes)
+  return server
 }

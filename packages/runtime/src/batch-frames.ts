@@ -63,6 +63,11 @@ export class FrameReader {
     return this.#head !== null || this.#partialHeadBytes > 0
   }
 
+  /** How many bytes are kept until `resume`. */
+  get keptBytes(): number {
+    return this.#rest.length
+  }
+
   /** Call it again only after `resume`, if this reader was paused meanwhile. */
   push(piece: Buffer): void {
     let at = 0

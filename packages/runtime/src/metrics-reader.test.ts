@@ -17,6 +17,7 @@ test.each(['text/plain', 'application/openmetrics-text'])(
       },
     })
     const read = createMetricsReader(registry)
-    for (let scrape = 0; scrape < 2; scrape++) expect((await read(accept)).text).toContain('calls_total{kind="read"} 2')
+    for (let scrape = 0; scrape < 2; scrape++)
+      expect((await read(accept)).bytes.toString()).toContain('calls_total{kind="read"} 2')
   },
 )

@@ -1,20 +1,20 @@
 import { Histogram, type HistogramConfiguration, Registry } from 'prom-client'
 import { shareRuns } from './readiness.ts'
 
-export type MetricsText = { type: string; text: string }
+export type MetricsText = { type: string; bytes: Buffer }
 
 /**
- * Reads metrics for scrapers, once for all that ask at the same time. The format is OpenMetrics if `Accept` names it: only that one
+ * Reads metrics for scrapers, once for all that ask at the same time: the text takes memory once, however slowly they read it. The format is OpenMetrics if `Accept` names it: only that one
  * has exemplars, which lead to traces. Otherwise it is the text format of Prometheus.
  */
 export function createMetricsReader(registry: Registry): (accept: string | undefined) => Promise<MetricsText> {
   const openMetrics = new OpenMetrics(registry)
-  const readPrometheus = shareRuns(() => registry.metrics())
-  const readOpenMetrics = shareRuns(() => openMetrics.metrics())
+  const readPrometheus = shareRuns(async () => Buffer.from(await registry.metrics()))
+  const readOpenMetrics = shareRuns(async () => Buffer.from(await openMetrics.metrics()))
   return async accept =>
     openMetricsPattern.test(accept ?? '')
-      ? { type: openMetrics.contentType, text: await readOpenMetrics() }
-      : { type: registry.contentType, text: await readPrometheus() }
+      ? { type: openMetrics.contentType, bytes: await readOpenMetrics() }
+      : { type: registry.contentType, bytes: await readPrometheus() }
 }
 
 const openMetricsPattern = /(^|,)\s*application\/openmetrics-text\s*(;|,|$)/i

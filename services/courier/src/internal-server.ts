@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { LimitedServer, type Readiness } from '@workspace-wallet/runtime'
+import { defaultBodyMemoryBytes, LimitedServer, type Readiness, UnreadAnswers } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 
@@ -12,20 +12,22 @@ export function createInternalServer(registry: Registry, readiness: () => Promis
 
   async function answer({ url: path, headers }: IncomingMessage, response: ServerResponse): Promise<void> {
     if (path === '/metrics') {
-      const { text, type } = await readMetrics(headers.accept)
-      send(response, 200, text, type)
+      const { bytes, type } = await readMetrics(headers.accept)
+      send(response, 200, bytes, type)
     } else if (path === '/healthz') send(response, 200, '{"status":"ok"}')
     else if (path === '/readyz') {
       const found = await readiness()
       send(response, found.status === 'ready' ? 200 : 503, JSON.stringify(found))
     } else send(response, 404, '{"status":"not found"}')
   }
-  return new LimitedServer(limits, {}, (request, response) => {
+  const server = new LimitedServer(limits, {}, (request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
+  new UnreadAnswers(server, defaultBodyMemoryBytes)
+  return server
 }
 
-function send(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

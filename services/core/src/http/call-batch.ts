@@ -1,6 +1,7 @@
 import { type AnyTRPCRouter, callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { z } from 'zod'
+import { recordUnknown } from '../trpc/call-log.ts'
 import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import { isStream } from '../trpc/procedures.ts'
@@ -54,7 +55,9 @@ async function answerCall(router: AnyTRPCRouter, context: Context, given: BatchC
       throw new TRPCError({ code: 'BAD_REQUEST', message: `${path} streams its answer: call it at /trpc` })
     return { data }
   } catch (cause) {
-    return { error: errorShape(getTRPCErrorFromUnknown(cause), path) }
+    const error = getTRPCErrorFromUnknown(cause)
+    recordUnknown(context, path, error)
+    return { error: errorShape(error, path) }
   }
 }
 

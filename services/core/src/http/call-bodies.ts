@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { TRPCError } from '@trpc/server'
 import { type Body, BodyError, BodyMemory, BodyReader, type BodyShare, Rotation } from '@workspace-wallet/runtime'
+import { nameOfToken } from '../places/places.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits, countInBatch, countInJsonBody } from './body-limits.ts'
 
@@ -31,7 +32,7 @@ export class CallBodies {
 
   /** Begins the body of a batch, which takes nothing yet. Release it when neither it nor what was decoded is used any more. */
   begin(token: CallerToken, onEvicted: () => void): BodyShare {
-    return this.#memory.begin(senderOf(token), onEvicted)
+    return this.#memory.begin(nameOfToken(token), onEvicted)
   }
 
   /** Sets how much the arriving body of a batch takes. Returns false if it has given way to others. */
@@ -45,7 +46,7 @@ export class CallBodies {
    * @throws TRPCError SERVICE_UNAVAILABLE if many of this token wait
    */
   turn(token: CallerToken, connection: object): Promise<void> | undefined {
-    const sender = senderOf(token)
+    const sender = nameOfToken(token)
     if (this.#rotation.waitingOf(sender) >= waitingLimit) throw noMemory()
     return this.#rotation.next(sender, connection)
   }
@@ -56,7 +57,7 @@ export class CallBodies {
 
   /** Waits for another turn after something else that a body has waited for, which may be there for many bodies at once. */
   anotherTurn(token: CallerToken, connection: object): Promise<void> | undefined {
-    return this.#rotation.next(senderOf(token), connection)
+    return this.#rotation.next(nameOfToken(token), connection)
   }
 
   /**
@@ -71,7 +72,7 @@ export class CallBodies {
       if (!this.resize(share, bytes.length + elements * elementBytes)) throw noMemory()
       this.#memory.complete(share)
     } finally {
-      await this.#rotation.next(senderOf(token), connection)
+      await this.#rotation.next(nameOfToken(token), connection)
     }
   }
 
@@ -83,7 +84,7 @@ export class CallBodies {
    */
   async read(request: IncomingMessage, token: CallerToken): Promise<Body> {
     const limits = bodyLimits[token.role]
-    const sender = senderOf(token)
+    const sender = nameOfToken(token)
     const weigh = (bytes: Buffer) => bytes.length + countInJsonBody(bytes, limits.elements) * elementBytes
     const body = await this.#reader.read(request, { limitBytes: limits.bytes, sender, weigh }).catch(cause => {
       throw cause instanceof BodyError ? errorOf(cause, limits.bytes) : cause
@@ -91,10 +92,6 @@ export class CallBodies {
     await this.#rotation.next(sender, request.socket)
     return body
   }
-}
-
-function senderOf({ name, role, isOperator }: CallerToken): string {
-  return `${isOperator ? 'operator' : role}:${name}`
 }
 
 function errorOf({ fault }: BodyError, limitBytes: number): TRPCError {

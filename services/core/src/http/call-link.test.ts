@@ -13,7 +13,7 @@ afterEach(() => {
 })
 
 /** A connection to a link of a courier. `rejectedAt`: in which iteration of the event loop each batch was rejected. */
-async function openLink(bodies = new CallBodies(2 ** 20)) {
+async function openLink(bodies = new CallBodies(2 ** 20), answer = Buffer.alloc(0)) {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -29,16 +29,16 @@ async function openLink(bodies = new CallBodies(2 ** 20)) {
     for (; !socket.destroyed; iteration++) await nextIteration()
   })()
   const rejectedAt: number[] = []
-  new CallLink(socket, Buffer.alloc(0), {
+  const link = new CallLink(socket, Buffer.alloc(0), {
     token: { name: 'c', role: 'courier' },
     bodies,
-    answer: async () => Buffer.alloc(0),
+    answer: async () => answer,
     rejectionOf() {
       rejectedAt.push(iteration)
       return Buffer.from('{}')
     },
   })
-  return { client, socket, rejectedAt }
+  return { client, socket, link, rejectedAt }
 }
 
 /** How many frames of a kind arrive, until one of another kind. */
@@ -57,6 +57,7 @@ function countUntil(client: Socket, counted: number, last: number): Promise<numb
   })
 }
 
+const pong = packFrame(frameKinds.pong)
 const times = (count: number, frame: Buffer) => Buffer.concat(Array.from({ length: count }, () => frame))
 
 test.each([
@@ -93,12 +94,44 @@ test.each([
   },
 )
 
-test('thousands of pings close the connection', async () => {
-  const { client } = await openLink()
-  const closed = once(client, 'close')
-  client.on('error', () => {}).resume()
-  client.write(times(5_000, packFrame(frameKinds.ping)))
-  await closed
+test('pings are answered one after another, on all connections of a token', async () => {
+  const bodies = new CallBodies(2 ** 20)
+  const links = await Promise.all(Array.from({ length: 20 }, () => openLink(bodies)))
+  const pongs = () => links.reduce((sum, { socket }) => sum + socket.bytesWritten, 0) / pong.length
+  for (const { client } of links) client.resume().write(times(50, packFrame(frameKinds.ping)))
+  const inIteration: number[] = []
+  for (let before = 0; before < 1000; ) {
+    await nextIteration()
+    inIteration.push(pongs() - before)
+    before = pongs()
+  }
+  expect(Math.max(...inIteration)).toBeLessThanOrEqual(2)
+})
+
+test('what core has yet to read counts as memory that waits', async () => {
+  const { client, link } = await openLink()
+  client.resume().write(times(20_000, packFrame(frameKinds.ping)))
+  await until('core has received more than it answers at once', () => link.waitingBytes > 60_000)
+})
+
+test('no pong waits behind what a client does not read', async () => {
+  const answer = Buffer.alloc(16 * 1024)
+  const { client, socket, link } = await openLink(new CallBodies(2 ** 20), answer)
+  const batch = packFrame(frameKinds.batch, 1, Buffer.of(0x90))
+  const send = async (frames: Buffer) => {
+    const before = socket.bytesWritten
+    client.pause().write(frames)
+    await until('the batch is answered', () => socket.bytesWritten >= before + answer.length)
+  }
+  while (socket.writableLength === 0) await send(batch)
+  const before = { waiting: socket.writableLength, all: link.waitingBytes }
+
+  await send(Buffer.concat([times(50, packFrame(frameKinds.ping)), batch]))
+
+  expect(socket.writableLength - before.waiting).toBe(answer.length + pong.length)
+  // A frame takes more than its bytes.
+  expect(link.waitingBytes - before.all).toBeGreaterThan(answer.length + 300)
+  expect(before.all).toBeGreaterThan(before.waiting + 300)
 })
 
 test('a ping is answered', async () => {

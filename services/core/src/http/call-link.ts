@@ -14,8 +14,8 @@ const longestFrameBytes = 16 * 1024 * 1024
 const arrivalTicks = 10
 /** After this many ticks without a byte, core ends the connection. Clients ping more often. */
 const idleTicks = 60
-/** More pings between two ticks close the connection: a piece can have thousands. Clients send one a second at most. */
-const pingLimit = 100
+/** What a frame takes in memory besides its bytes while it waits to be sent. */
+const waitingFrameBytes = 512
 /** How many ticks a client may take to end a connection that core wants to end. */
 const endTicks = 15
 
@@ -45,8 +45,8 @@ export class CallLink {
   #isDraining = false
   /** Whether the client sends no more. */
   #hasEnded = false
-  /** Since the last tick. */
-  #pings = 0
+  /** How many frames wait to be sent. */
+  #unsent = 0
   #framesAtTick = 0
   #ticksInFrame = 0
   #silentTicks = 0
@@ -76,6 +76,12 @@ export class CallLink {
     this.#send(packFrame(frameKinds.drain))
   }
 
+  /** What waits in memory: answers to be read by the client, and what core has yet to read. */
+  get waitingBytes(): number {
+    const unsentBytes = this.#socket.writableLength + this.#unsent * waitingFrameBytes
+    return unsentBytes + this.#reader.keptBytes + this.#socket.readableLength
+  }
+
   destroy(): void {
     this.#reader.pause()
     this.#socket.destroy()
@@ -85,7 +91,6 @@ export class CallLink {
   tick(): void {
     const isSameFrame = this.#reader.isInFrame && this.#reader.frames === this.#framesAtTick
     this.#framesAtTick = this.#reader.frames
-    this.#pings = 0
     this.#ticksInFrame = isSameFrame && !this.#isPaused ? this.#ticksInFrame + 1 : 0
     this.#silentTicks = this.#inProgress > 0 ? 0 : this.#silentTicks + 1
     if (this.#ticksInFrame > arrivalTicks || this.#silentTicks > idleTicks + endTicks) this.destroy()
@@ -100,28 +105,33 @@ export class CallLink {
   #onHead({ kind, id, bytes }: FrameHead): boolean {
     const { token, bodies } = this.#options
     const limits = bodyLimits[token.role]
-    if (kind === frameKinds.ping && bytes === 0 && ++this.#pings <= pingLimit)
-      this.#send(packFrame(frameKinds.pong, id))
+    if (kind === frameKinds.ping && bytes === 0) void this.#inTurn(() => this.#answerPing(id))
     else if (kind !== frameKinds.batch || bytes > longestFrameBytes) this.destroy()
-    else if (bytes > limits.bytes) void this.#rejectInTurn(id, tooManyBytes(limits.bytes))
+    else if (bytes > limits.bytes) void this.#inTurn(() => this.#reject(id, tooManyBytes(limits.bytes)))
     else {
       this.#arriving = bodies.begin(token, () => {
         this.#arriving = undefined
         this.#reader.skipBody()
-        void this.#rejectInTurn(id, noMemory())
+        void this.#inTurn(() => this.#reject(id, noMemory()))
       })
       return true
     }
     return false
   }
 
-  async #rejectInTurn(id: number, cause: TRPCError): Promise<void> {
+  /** Answers what is not a batch that core decodes. */
+  async #inTurn(answer: () => void): Promise<void> {
     const { token, bodies } = this.#options
     this.#inProgress++
     await this.#wait(bodies.anotherTurn(token, this))
-    this.#reject(id, cause)
+    answer()
     this.#inProgress--
     this.#endIfDone()
+  }
+
+  /** A client that has yet to read something else learns from that that core answers. */
+  #answerPing(id: number): void {
+    if (this.#socket.writableLength === 0) this.#send(packFrame(frameKinds.pong, id))
   }
 
   /** Reads nothing more until this is over. */
@@ -171,7 +181,12 @@ export class CallLink {
 
   #send(frame: Buffer): void {
     if (!this.#socket.writable) return
-    if (!this.#socket.write(frame)) this.#adjustReading()
+    this.#unsent++
+    if (!this.#socket.write(frame, this.#onSent)) this.#adjustReading()
+  }
+
+  readonly #onSent = () => {
+    this.#unsent--
   }
 
   /**

@@ -11,9 +11,12 @@ import {
   LimitedServer,
   refuseUpgrade,
   shareRuns,
+  UnreadAnswers,
 } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import { isSchemaCurrent } from '../database/readiness.ts'
+import { nameOfToken } from '../places/places.ts'
+import { recordUnknown } from '../trpc/call-log.ts'
 import type { Context, OpenedCore } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
@@ -21,7 +24,6 @@ import { answerBatch } from './call-batch.ts'
 import { CallBodies } from './call-bodies.ts'
 import { CallLink } from './call-link.ts'
 import { authenticate, type TokenTable } from './tokens.ts'
-import { UnreadAnswers } from './unread-answers.ts'
 
 const trpcPath = '/trpc/'
 const trpcMethods = ['GET', 'HEAD', 'POST']
@@ -29,6 +31,8 @@ const trpcMethods = ['GET', 'HEAD', 'POST']
 const longestCallMs = 15_000
 /** How often connections for batches are checked. */
 const linkTickMs = 1_000
+/** How many connections for batches a token may have. Each can keep 200 KB that core has yet to read; a gateway opens three. */
+const linkLimit = 1_024
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /** `links`: the connections to `/batch`, which the server does not know any more. */
@@ -57,6 +61,9 @@ export function createCoreServer(
     basePath: trpcPath,
     maxBatchSize: 100,
     createContext: ({ req }): Context => contexts.get(req)!,
+    onError({ error, ctx, path }) {
+      if (ctx && path !== undefined) recordUnknown(ctx, path, error)
+    },
   })
   const contexts = new WeakMap<IncomingMessage, Context>()
 
@@ -101,8 +108,8 @@ export function createCoreServer(
         if (!response.destroyed) trpc(request, response)
       }
     } else if (path === '/metrics') {
-      const { text, type } = await readMetrics(request.headers.accept)
-      send(response, 200, text, type)
+      const { bytes, type } = await readMetrics(request.headers.accept)
+      send(response, 200, bytes, type)
     } else if (path === '/healthz') {
       send(response, 200, '{"status":"ok"}')
     } else if (path === '/readyz') {
@@ -134,13 +141,22 @@ export function createCoreServer(
   }
 
   const links = new Set<CallLink>()
+  const linksOf = new Map<string, number>()
 
   /** Opens a connection for batches. @throws TRPCError */
   async function openLink(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const context = await contextOf(request)
     if (!socket.writable) return
-    acceptUpgrade(socket, batchProtocol)
     const { token } = context
+    const sender = nameOfToken(token)
+    const others = linksOf.get(sender) ?? 0
+    if (others >= linkLimit)
+      throw new TRPCError({
+        code: 'SERVICE_UNAVAILABLE',
+        message: `a token may have ${linkLimit} connections to a core`,
+      })
+    linksOf.set(sender, others + 1)
+    acceptUpgrade(socket, batchProtocol)
     const link = new CallLink(socket, head, {
       token,
       bodies,
@@ -154,8 +170,13 @@ export function createCoreServer(
       rejectionOf: cause => Buffer.from(JSON.stringify(rejectionOf(cause))),
     })
     links.add(link)
-    socket.once('close', () => links.delete(link))
-    unread.watch(socket)
+    socket.once('close', () => {
+      links.delete(link)
+      const left = linksOf.get(sender)! - 1
+      if (left > 0) linksOf.set(sender, left)
+      else linksOf.delete(sender)
+    })
+    unread.watch(socket, { sender: () => sender, weigh: () => link.waitingBytes })
     if (core.stopping.aborted) link.drain()
   }
 
@@ -195,7 +216,10 @@ export function createCoreServer(
     for (const link of links) link.tick()
   }, linkTickMs).unref()
   server.once('close', () => clearInterval(timer))
-  const unread = new UnreadAnswers(server, bodyMemoryBytes)
+  const unread = new UnreadAnswers(server, bodyMemoryBytes, request => {
+    const context = contexts.get(request)
+    return context ? nameOfToken(context.token) : ''
+  })
   core.metrics.watchUnread(unread)
   return { server, links }
 }

@@ -153,7 +153,8 @@ export class Places<Each extends Place = Place> {
   }
 }
 
-function nameOfToken({ role, name, isOperator }: Asker): string {
+/** Service tokens and operators may have the same names. */
+export function nameOfToken({ role, name, isOperator }: Asker): string {
   return `${isOperator ? 'operator' : role}:${name}`
 }
 

@@ -33,8 +33,10 @@ const rowsPerInsert = 1_000
  */
 export async function removeEnds(reads: Pool, signal: AbortSignal, removingMs = defaultRemovingMs): Promise<void> {
   const untilMs = performance.now() + removingMs
-  while ((await run(reads, removeEndsStatement, []))[0]!.removed === rowsPerDelete) {
+  for (;;) {
+    const [{ removed } = { removed: 0 }] = await run(reads, removeEndsStatement, [])
     signal.throwIfAborted()
+    if (removed < rowsPerDelete) return
     if (performance.now() >= untilMs)
       throw new Error('somebody adds rows to verified_ledger as fast as core removes them')
   }

@@ -135,6 +135,7 @@ test('removing rows that somebody adds all the time ends with an error, and at o
     await expect(removeEnds(core.reads, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
     await removeEnds(core.reads, signal)
     expect(await query(database.ownerUrl, 'select from verified_ledger')).toEqual([])
+    await expect(removeEnds(core.reads, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
   }))
 
 test("a session of the service's role that adds the same rows at the same time does not keep a result from the audit", () =>
