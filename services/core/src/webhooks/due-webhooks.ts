@@ -12,12 +12,6 @@ const knownMs = 400
 const checkMs = 600
 /** The most that the check, and then the search for others, take if a call has leased known webhooks, for which the courier waits. */
 const withLeasesMs = 100
-/**
- * A statement that takes longer passes replaced versions of rows that somebody keeps. The next search begins after a multiple of its time,
- * so that calls mostly have time for the webhooks that are known.
- */
-const slowMs = 200
-const pauseFactor = 5
 /** How often a call looks again at the same workspaces because some of their webhooks are damaged. */
 const maxRounds = 8
 
@@ -42,8 +36,6 @@ export class DueWebhooks {
   readonly known: KnownWebhooks
   /** The last workspace that was looked at. Each core begins with another one. */
   #last = randomUUID() as Uuid<'workspace'>
-  /** When all workspaces are searched again, by `performance.now()`, while there are known webhooks to be looked up. */
-  #searchFromMs = 0
 
   constructor(reads: Queryable, chainKey: KeyObject) {
     this.#reads = reads
@@ -61,7 +53,6 @@ export class DueWebhooks {
       const checking = this.known.check(performance.now() + (hasLeased ? withLeasesMs : checkMs))
       await checking.catch(error => log.warn({ err: error }, 'the rows of webhooks could not be checked'))
     }
-    if (this.known.areNeeded && performance.now() < this.#searchFromMs) return
     const untilMs = hasLeased ? performance.now() + withLeasesMs : startedAtMs + searchMs
     const hasReachedAll = await this.#searchWorkspaces(leasing, untilMs)
     // The next call begins with the workspaces that were not reached. Known webhooks must not wait for it.
@@ -81,7 +72,7 @@ export class DueWebhooks {
   async #searchWorkspaces(leasing: Leasing, untilMs: number): Promise<boolean> {
     let place: Place = { begin: this.#last, last: this.#last, hasWrapped: false }
     for (let round = 1; leasing.wanted() > 0; ) {
-      const found = await this.#findDue(place, leasing)
+      const found = await findDueWebhooks(this.#reads, place, leasing.wanted(), leasing.except())
       const { damaged } = found.ids.length > 0 ? await leasing.take(found.ids, untilMs) : { damaged: 0 }
       if (damaged > 0 || found.isCrowded) this.known.need()
       const isOver = performance.now() >= untilMs
@@ -93,17 +84,5 @@ export class DueWebhooks {
       place = { begin: place.begin, last: found.last, hasWrapped: found.hasWrapped }
     }
     return true
-  }
-
-  async #findDue(place: Place, leasing: Leasing): ReturnType<typeof findDueWebhooks> {
-    const startedAtMs = performance.now()
-    const found = await findDueWebhooks(this.#reads, place, leasing.wanted(), leasing.except())
-    const now = performance.now()
-    const tookMs = now - startedAtMs
-    if (tookMs > slowMs) {
-      this.known.need()
-      this.#searchFromMs = now + pauseFactor * tookMs
-    }
-    return found
   }
 }

@@ -117,28 +117,6 @@ test('what a call reads does not depend on how many webhooks of a workspace are 
   }
 })
 
-test('a search that takes long is not begun again at once: the webhooks that core knows are leased meanwhile', async () => {
-  const subscriber = await subscribe()
-  await deliverTo([subscriber])
-  // Instead of hundreds of thousands of replaced rows, which a session keeps.
-  const locker = await connect(opened.database.ownerUrl)
-  await locker.query('begin; lock table webhook in access exclusive mode')
-  const slow = lease()
-  const startedAtMs = performance.now()
-  await until('the search has taken long', () => performance.now() - startedAtMs > 500)
-  await locker.query('commit')
-  await locker.end()
-  await slow
-  blocks.clear()
-  await deliverTo([subscriber])
-  expect([...blocks.keys()]).toContain('find-due-among-webhooks')
-  expect([...blocks.keys()]).not.toContain('find-due-webhooks')
-  await until('all workspaces are searched again', async () => {
-    await lease()
-    return blocks.has('find-due-webhooks')
-  })
-})
-
 test('deliveries go on in the same and in other workspaces, with any number of forged rows', {
   timeout: 400_000,
 }, async () => {
