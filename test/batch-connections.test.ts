@@ -53,7 +53,7 @@ test('a connection is opened with a known token, at its path and for its protoco
   expect(await openBatches(system.coreUrl, system.serviceToken, '/other')).toMatchObject({ status: 404 })
 })
 
-test('a token may have a number of connections to a core, which take none from others', async () => {
+test('a token may open at most 1,024 connections to a core, which take none from others', async () => {
   const core = await system.startCore()
   const opened: Awaited<ReturnType<typeof openBatches>>[] = []
   const open = async (token = system.courierToken) => {
@@ -61,9 +61,9 @@ test('a token may have a number of connections to a core, which take none from o
     opened.push(connection)
     return connection
   }
-  // One has arrived before the next, so that none waits to be accepted.
+  // One at a time: the kernel lets a limited number wait to be accepted.
   for (let count = 0; count < 1024; count++) expect(await open()).toMatchObject({ status: 101 })
-  expect(await open()).toMatchObject({ status: 503, text: expect.stringContaining('1024 connections') })
+  expect(await open()).toMatchObject({ status: 503, text: expect.stringContaining('this token has 1024 connections') })
   expect(await open(system.serviceToken)).toMatchObject({ status: 101 })
   opened[0]!.socket.destroy()
   await until('another one is opened', async () => (await open()).status === 101)

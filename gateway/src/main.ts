@@ -121,6 +121,7 @@ async function main(config: GatewayConfig): Promise<void> {
   const internal = createInternalServer(
     createInternalApp({ cores, readiness, metrics, sampled, console: consolePages }),
     { cores, sampled },
+    memoryBytes,
   )
   async function close(): Promise<void> {
     // First, so that readiness and metrics are available for as long as the gateway serves.

@@ -1,19 +1,27 @@
 import type { Server } from 'node:http'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { defaultBodyMemoryBytes, LimitedServer, UnreadAnswers } from '@workspace-wallet/runtime'
+import { LimitedServer, UnreadAnswers } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
 import { tunnelBatches } from './batch-tunnel.ts'
 
 /** Each connection can have one to core. */
 const limits = { connections: 1024 }
 
-/** The server of the internal listener. Whoever reaches it shares the process with the public one, with or without a token. */
-export function createInternalServer(app: Express, tunnel: Parameters<typeof tunnelBatches>[0]): Server {
+/**
+ * The server of the internal listener. Whoever reaches it shares the process with the public one, with or without a token.
+ *
+ * @param memoryBytes for answers that are not read
+ */
+export function createInternalServer(
+  app: Express,
+  tunnel: Parameters<typeof tunnelBatches>[0],
+  memoryBytes: number,
+): Server {
   const server = new LimitedServer(limits, {}, app, {
     protocol: batchProtocol,
     path: batchPath,
     open: (request, socket, head) => tunnelBatches(tunnel, request, socket, head),
   })
-  new UnreadAnswers(server, defaultBodyMemoryBytes)
+  new UnreadAnswers(server, { limitBytes: memoryBytes })
   return server
 }

@@ -17,7 +17,7 @@ export function parseAddressList(text: string): AddressBlock[] {
 export function parseBlock(entry: string): AddressBlock {
   if (!isAddressOrBlock(entry)) throw new Error(`has "${entry}", which is neither an IP address nor a CIDR block`)
   const block = entry.includes('/') ? entry : `${entry}/${entry.includes(':') ? 128 : 32}`
-  const [address, length] = ipaddr.parseCIDR(unmapped(block))
+  const [address, length] = ipaddr.parseCIDR(unambiguous(block))
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && length >= 96)
     return [address.toIPv4Address(), length - 96]
   return [address, length]
@@ -25,11 +25,11 @@ export function parseBlock(entry: string): AddressBlock {
 
 /** Parses an address; null if it is invalid. An IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function parseAddress(text: string): Address | null {
-  return isAddress(text) ? ipaddr.process(unmapped(text)) : null
+  return isAddress(text) ? ipaddr.process(unambiguous(text)) : null
 }
 
-/** An address `::192.0.2.1` in a form that the parser does not take for the IPv4-mapped `::ffff:192.0.2.1`, which is another one. */
-function unmapped(text: string): string {
+/** Writes `::192.0.2.1` as `::0:192.0.2.1`: the parser would take it for `::ffff:192.0.2.1`, which is another address. */
+function unambiguous(text: string): string {
   return text.replace(/^::(?=\d+\.)/, '::0:')
 }
 

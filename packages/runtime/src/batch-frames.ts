@@ -63,7 +63,7 @@ export class FrameReader {
     return this.#head !== null || this.#partialHeadBytes > 0
   }
 
-  /** How many bytes are kept until `resume`. */
+  /** How many bytes arrived while this reader was paused, and are kept until `resume`. */
   get keptBytes(): number {
     return this.#rest.length
   }

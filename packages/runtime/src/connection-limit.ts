@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
 import { type AddressBlock, isListed, networkOf, parseAddress } from './addresses.ts'
+import { Counts } from './counts.ts'
 
 /** What the headers of a request can take that has not arrived completely. */
 const connectionBytes = 128 * 1024
@@ -14,7 +15,7 @@ export const defaultConnectionLimit = Math.floor(getHeapStatistics().heap_size_l
  * connections are those of many clients.
  */
 export function limitConnections(server: Server, limit: number, trustedProxies: readonly AddressBlock[] = []): void {
-  const counts = new Map<string, number>()
+  const counts = new Counts()
   server.maxConnections = limit
   server.on('connection', (socket: Socket) => {
     const { remoteAddress } = socket
@@ -23,13 +24,8 @@ export function limitConnections(server: Server, limit: number, trustedProxies: 
     const address = parseAddress(remoteAddress)
     if (address && isListed(address, trustedProxies)) return
     const network = networkOf(remoteAddress)
-    const count = (counts.get(network) ?? 0) + 1
-    counts.set(network, count)
-    socket.once('close', () => {
-      const rest = counts.get(network)! - 1
-      if (rest > 0) counts.set(network, rest)
-      else counts.delete(network)
-    })
-    if (count > limit / 2) socket.destroy()
+    counts.add(network)
+    socket.once('close', () => counts.remove(network))
+    if (counts.of(network) > limit / 2) socket.destroy()
   })
 }

@@ -29,7 +29,7 @@ async function open(answers: UnreadAnswers, sender = 'one') {
 
 test('the connection is closed of which nothing was read for longest, however old the others are', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), 2.5 * answer.length)
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length })
   const reading = await open(answers)
   const stalled = await open(answers)
   const later = await open(answers)
@@ -52,7 +52,7 @@ test('the connection is closed of which nothing was read for longest, however ol
 
 test('a client that reads nothing, and causes more answers, is not taken for one that reads', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), 2.5 * answer.length)
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length })
   const growing = await open(answers)
   const later = await open(answers)
   growing.socket.write(answer)
@@ -69,11 +69,11 @@ test('a client that reads nothing, and causes more answers, is not taken for one
 
 test('a sender who reads nothing costs no other one a connection', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), 2.5 * answer.length)
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length })
   const slow = await open(answers, 'slow')
   slow.socket.write(answer)
   vi.advanceTimersByTime(500)
-  const greedy = await Promise.all([1, 2].map(() => open(answers, 'greedy')))
+  const greedy = [await open(answers, 'greedy'), await open(answers, 'greedy')]
   for (const { socket } of greedy) socket.write(answer)
   vi.advanceTimersByTime(500)
   expect([slow, ...greedy].map(({ socket }) => socket.destroyed)).toEqual([false, true, false])
@@ -81,11 +81,31 @@ test('a sender who reads nothing costs no other one a connection', async () => {
 
 test('an answer of which nothing is read is closed after half a minute', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), 2.5 * answer.length)
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length })
   const { socket } = await open(answers)
   socket.write(answer)
   vi.advanceTimersByTime(29_000)
   expect(socket.destroyed).toBe(false)
   vi.advanceTimersByTime(2_000)
   expect(socket.destroyed).toBe(true)
+})
+
+test('an answer that waits behind another one counts, and closes their connection when it is too much', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  const server = createHttpServer((request, response) => {
+    if (request.url === '/first') response.write('not all of it')
+    else response.end(answer)
+  }).listen(0, '127.0.0.1')
+  const answers = new UnreadAnswers(server, { limitBytes: 2.5 * answer.length })
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+  sockets.push(client)
+  const closed = once(client.resume(), 'close')
+  const requests = ['/first', '/', '/', '/'].map(path => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  client.write(requests.join(''))
+  await until('three answers wait', () => answers.bytes > 2.9 * answer.length)
+  vi.advanceTimersByTime(500)
+  await closed
+  await until('nothing waits', () => answers.bytes === 0)
+  server.close()
 })

@@ -1,38 +1,48 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 
-/** How often answers are checked. */
+/** How often connections are checked. */
 const checkMs = 500
-/** How long an answer may wait without any of it being read. */
+/**
+ * How long the kernel may take to accept a write completely. Node does not show what it has accepted in part, so this also ends the
+ * connections of clients that take longer to read one answer.
+ */
 const stalledMs = 30_000
+
+type Options = {
+  /** For all connections. */
+  limitBytes: number
+  /** Who sent a request. Default: all requests are of one sender. */
+  senderOf?: (request: IncomingMessage) => string
+  /** Called for each response, and each connection for batches, that is closed before everything was sent. */
+  onClosed?: (sender: string) => void
+}
 
 type Watch = {
   /** Who asked for the answers. */
   sender: () => string
-  /** What waits takes in memory. */
+  /** Memory that it takes now, in bytes. */
   weigh: () => number
 }
 
-/** Since `sinceMs`, answers wait without any being read: `sentBytes` had been read of the connection. */
+/** Since `sinceMs`, no write was completed. Then, `sentBytes` had been sent on the connection. */
 type Watched = Watch & { target: ServerResponse | Socket; sentBytes: number; sinceMs: number }
-
 type Waiting = Watched & { bytes: number }
 
 /**
- * Limits the memory of answers that their callers do not read: Node keeps what the kernel does not take. When they take more than
- * the limit, connections of the sender whose answers take most are closed, first those of which nothing has been read for longest.
- * An answer counts as read when the kernel has taken all that was written at once.
+ * Limits the memory of answers that clients do not read: Node keeps what the kernel does not accept. When they take more than the limit,
+ * connections of the sender whose answers take most are closed, those first that have waited for longest.
  */
 export class UnreadAnswers {
-  readonly #limitBytes: number
+  readonly #options: Options
   /** Connections for batches, and responses that are not sent completely. */
   readonly #open = new Map<ServerResponse | Socket, Watched>()
-  /** How many answers were not sent completely because of this. */
+  /** How many responses and connections for batches were closed before everything was sent. */
   closed = 0
 
-  /** @param senderOf who sent a request. Default: all requests are of one sender */
-  constructor(server: Server, limitBytes: number, senderOf: (request: IncomingMessage) => string = () => '') {
-    this.#limitBytes = limitBytes
+  constructor(server: Server, options: Options) {
+    this.#options = options
+    const { senderOf = () => '' } = options
     server.on('request', (request, response) => {
       this.watch(response, { sender: () => senderOf(request), weigh: () => response.writableLength })
     })
@@ -40,13 +50,13 @@ export class UnreadAnswers {
     server.once('close', () => clearInterval(timer))
   }
 
-  /** Watches the answers that are written to a response, or to a connection for batches. */
+  /** Watches a response, or a connection for batches. */
   watch(target: ServerResponse | Socket, watch: Watch): void {
     this.#open.set(target, { ...watch, target, sentBytes: 0, sinceMs: performance.now() })
     target.once('close', () => this.#open.delete(target))
   }
 
-  /** What answers take that wait to be read. */
+  /** Memory of all answers that wait to be read, in bytes. */
   get bytes(): number {
     let sum = 0
     for (const { weigh } of this.#open.values()) sum += weigh()
@@ -54,13 +64,12 @@ export class UnreadAnswers {
   }
 
   #check(nowMs: number): void {
-    for (const watched of this.#open.values()) {
-      const { target } = watched
+    for (const [target, watched] of this.#open) {
+      const socket = socketOf(target)
       // Node emits no `close` for a pipelined response that waits for an earlier one.
-      if ('req' in target && target.req.socket.destroyed) this.#open.delete(target)
-      const socket = target instanceof Socket ? target : target.socket
+      if (socket.destroyed) this.#open.delete(target)
       // Node also counts what waits as written.
-      const sentBytes = socket ? socket.bytesWritten - socket.writableLength : 0
+      const sentBytes = socket.bytesWritten - socket.writableLength
       if (target.writableLength === 0 || sentBytes !== watched.sentBytes)
         Object.assign(watched, { sentBytes, sinceMs: nowMs })
     }
@@ -69,30 +78,32 @@ export class UnreadAnswers {
       .filter(({ bytes }) => bytes > 0)
       .sort((a, b) => a.sinceMs - b.sinceMs)
     const isStalled = ({ sinceMs }: Waiting) => nowMs - sinceMs >= stalledMs
-    for (const { target } of waiting.filter(isStalled)) this.#close(target)
+    for (const each of waiting.filter(isStalled)) this.#close(each)
     this.#closeExcess(waiting.filter(each => !isStalled(each)))
   }
 
-  /** @param waiting those of which nothing has been read for longest first */
+  /** @param waiting those first that have waited for longest */
   #closeExcess(waiting: Waiting[]): void {
     const senders = [...Map.groupBy(waiting, ({ sender }) => sender()).values()].map(answers => ({
       answers,
       bytes: sumOf(answers),
     }))
-    for (let excess = sumOf(waiting) - this.#limitBytes; excess > 0; ) {
+    for (let excess = sumOf(waiting) - this.#options.limitBytes; excess > 0; ) {
       const largest = senders.reduce((a, b) => (b.bytes > a.bytes ? b : a))
-      const { target, bytes } = largest.answers.shift()!
-      largest.bytes -= bytes
-      excess -= bytes
-      this.#close(target)
+      const first = largest.answers.shift()!
+      largest.bytes -= first.bytes
+      excess -= first.bytes
+      this.#close(first)
     }
   }
 
-  #close(target: ServerResponse | Socket): void {
+  #close({ target, sender }: Watched): void {
     this.closed++
-    // Later answers on this connection are closed with it.
-    target.destroy()
+    this.#options.onClosed?.(sender())
+    // Not the response: one that waits behind another on its connection has no socket yet.
+    socketOf(target).destroy()
   }
 }
 
+const socketOf = (target: ServerResponse | Socket) => (target instanceof Socket ? target : target.req.socket)
 const sumOf = (answers: Waiting[]) => answers.reduce((sum, { bytes }) => sum + bytes, 0)

@@ -23,7 +23,7 @@ export function createInternalServer(registry: Registry, readiness: () => Promis
   const server = new LimitedServer(limits, {}, (request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
-  new UnreadAnswers(server, defaultBodyMemoryBytes)
+  new UnreadAnswers(server, { limitBytes: defaultBodyMemoryBytes })
   return server
 }
 

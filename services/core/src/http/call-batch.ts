@@ -1,7 +1,7 @@
 import { type AnyTRPCRouter, callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { recordUnknown } from '../trpc/call-log.ts'
+import { recordUnknownProcedure } from '../trpc/call-log.ts'
 import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import { isStream } from '../trpc/procedures.ts'
@@ -56,7 +56,8 @@ async function answerCall(router: AnyTRPCRouter, context: Context, given: BatchC
     return { data }
   } catch (cause) {
     const error = getTRPCErrorFromUnknown(cause)
-    recordUnknown(context, path, error)
+    // tRPC has no code for this. Procedures that do not find an object also fail with NOT_FOUND, but with other messages.
+    if (error.code === 'NOT_FOUND' && error.message.startsWith('No "')) recordUnknownProcedure(context, path)
     return { error: errorShape(error, path) }
   }
 }

@@ -19,6 +19,8 @@ export class CallBodies {
   readonly #memory: BodyMemory
   readonly #reader: BodyReader
   readonly #rotation = new Rotation()
+  /** Pings wait for other pings only: without a pong, a client takes its connection for lost, however much its token has to decode. */
+  readonly #pings = new Rotation()
 
   /** @param memoryBytes for all bodies, from their first byte until their calls are answered */
   constructor(memoryBytes: number) {
@@ -58,6 +60,11 @@ export class CallBodies {
   /** Waits for another turn after something else that a body has waited for, which may be there for many bodies at once. */
   anotherTurn(token: CallerToken, connection: object): Promise<void> | undefined {
     return this.#rotation.next(nameOfToken(token), connection)
+  }
+
+  /** Waits until a ping may be answered. */
+  pingTurn(token: CallerToken, connection: object): Promise<void> | undefined {
+    return this.#pings.next(nameOfToken(token), connection)
   }
 
   /**

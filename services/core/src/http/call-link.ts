@@ -6,7 +6,7 @@ import type { CallerToken } from '../trpc/service-token.ts'
 import { bodyLimits } from './body-limits.ts'
 import { type CallBodies, noMemory, tooManyBytes } from './call-bodies.ts'
 
-/** Batches of one connection that may be in progress. Further ones are not read until some have answers. */
+/** Batches and pings of one connection that may be in progress. Further ones are not read until some have answers. */
 const batchLimit = 128
 /** A longer frame is not a batch. */
 const longestFrameBytes = 16 * 1024 * 1024
@@ -39,7 +39,7 @@ export class CallLink {
   })
   #arriving: BodyShare | undefined
   #inProgress = 0
-  /** How many batches wait for a turn of the token: to be begun, or rejected. */
+  /** How many batches and pings wait for a turn. */
   #waiting = 0
   #isPaused = false
   #isDraining = false
@@ -76,7 +76,7 @@ export class CallLink {
     this.#send(packFrame(frameKinds.drain))
   }
 
-  /** What waits in memory: answers to be read by the client, and what core has yet to read. */
+  /** Memory of answers that the client has not read, and of input that core has not read, in bytes. */
   get waitingBytes(): number {
     const unsentBytes = this.#socket.writableLength + this.#unsent * waitingFrameBytes
     return unsentBytes + this.#reader.keptBytes + this.#socket.readableLength
@@ -105,31 +105,36 @@ export class CallLink {
   #onHead({ kind, id, bytes }: FrameHead): boolean {
     const { token, bodies } = this.#options
     const limits = bodyLimits[token.role]
-    if (kind === frameKinds.ping && bytes === 0) void this.#inTurn(() => this.#answerPing(id))
+    if (kind === frameKinds.ping && bytes === 0)
+      void this.#inTurn(bodies.pingTurn(token, this), () => this.#answerPing(id))
     else if (kind !== frameKinds.batch || bytes > longestFrameBytes) this.destroy()
-    else if (bytes > limits.bytes) void this.#inTurn(() => this.#reject(id, tooManyBytes(limits.bytes)))
+    else if (bytes > limits.bytes) void this.#rejectInTurn(id, tooManyBytes(limits.bytes))
     else {
       this.#arriving = bodies.begin(token, () => {
         this.#arriving = undefined
         this.#reader.skipBody()
-        void this.#inTurn(() => this.#reject(id, noMemory()))
+        void this.#rejectInTurn(id, noMemory())
       })
       return true
     }
     return false
   }
 
-  /** Answers what is not a batch that core decodes. */
-  async #inTurn(answer: () => void): Promise<void> {
+  #rejectInTurn(id: number, cause: TRPCError): Promise<void> {
     const { token, bodies } = this.#options
+    return this.#inTurn(bodies.anotherTurn(token, this), () => this.#reject(id, cause))
+  }
+
+  /** Sends a pong or a rejection in its turn: one packet of a client can cause thousands. */
+  async #inTurn(turn: Promise<void> | undefined, reply: () => void): Promise<void> {
     this.#inProgress++
-    await this.#wait(bodies.anotherTurn(token, this))
-    answer()
+    await this.#wait(turn)
+    reply()
     this.#inProgress--
     this.#endIfDone()
   }
 
-  /** A client that has yet to read something else learns from that that core answers. */
+  /** Skips the pong while other frames are unsent: they will show the client that core answers, and pongs would pile up. */
   #answerPing(id: number): void {
     if (this.#socket.writableLength === 0) this.#send(packFrame(frameKinds.pong, id))
   }

@@ -6,6 +6,7 @@ import { batchPath, batchProtocol, serialization } from '@workspace-wallet/contr
 import {
   acceptUpgrade,
   type Body,
+  Counts,
   defaultConnectionLimit,
   hasBody,
   LimitedServer,
@@ -16,7 +17,7 @@ import {
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import { isSchemaCurrent } from '../database/readiness.ts'
 import { nameOfToken } from '../places/places.ts'
-import { recordUnknown } from '../trpc/call-log.ts'
+import { recordUnknownProcedure, warnSampled } from '../trpc/call-log.ts'
 import type { Context, OpenedCore } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
@@ -31,7 +32,7 @@ const trpcMethods = ['GET', 'HEAD', 'POST']
 const longestCallMs = 15_000
 /** How often connections for batches are checked. */
 const linkTickMs = 1_000
-/** How many connections for batches a token may have. Each can keep 200 KB that core has yet to read; a gateway opens three. */
+/** How many connections for batches a token may have. A gateway opens three; each can keep 200 KB that core has not read. */
 const linkLimit = 1_024
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
@@ -61,8 +62,8 @@ export function createCoreServer(
     basePath: trpcPath,
     maxBatchSize: 100,
     createContext: ({ req }): Context => contexts.get(req)!,
-    onError({ error, ctx, path }) {
-      if (ctx && path !== undefined) recordUnknown(ctx, path, error)
+    onError({ ctx, path, type }) {
+      if (ctx && path !== undefined && type === 'unknown') recordUnknownProcedure(ctx, path)
     },
   })
   const contexts = new WeakMap<IncomingMessage, Context>()
@@ -141,7 +142,7 @@ export function createCoreServer(
   }
 
   const links = new Set<CallLink>()
-  const linksOf = new Map<string, number>()
+  const linkCounts = new Counts()
 
   /** Opens a connection for batches. @throws TRPCError */
   async function openLink(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -149,13 +150,12 @@ export function createCoreServer(
     if (!socket.writable) return
     const { token } = context
     const sender = nameOfToken(token)
-    const others = linksOf.get(sender) ?? 0
-    if (others >= linkLimit)
+    if (linkCounts.of(sender) >= linkLimit)
       throw new TRPCError({
         code: 'SERVICE_UNAVAILABLE',
-        message: `a token may have ${linkLimit} connections to a core`,
+        message: `this token has ${linkLimit} connections to this core`,
       })
-    linksOf.set(sender, others + 1)
+    linkCounts.add(sender)
     acceptUpgrade(socket, batchProtocol)
     const link = new CallLink(socket, head, {
       token,
@@ -172,9 +172,7 @@ export function createCoreServer(
     links.add(link)
     socket.once('close', () => {
       links.delete(link)
-      const left = linksOf.get(sender)! - 1
-      if (left > 0) linksOf.set(sender, left)
-      else linksOf.delete(sender)
+      linkCounts.remove(sender)
     })
     unread.watch(socket, { sender: () => sender, weigh: () => link.waitingBytes })
     if (core.stopping.aborted) link.drain()
@@ -216,9 +214,14 @@ export function createCoreServer(
     for (const link of links) link.tick()
   }, linkTickMs).unref()
   server.once('close', () => clearInterval(timer))
-  const unread = new UnreadAnswers(server, bodyMemoryBytes, request => {
-    const context = contexts.get(request)
-    return context ? nameOfToken(context.token) : ''
+  const unread = new UnreadAnswers(server, {
+    limitBytes: bodyMemoryBytes,
+    senderOf(request) {
+      const context = contexts.get(request)
+      return context ? nameOfToken(context.token) : 'without a token'
+    },
+    onClosed: caller =>
+      warnSampled(core, `unread ${caller}`, { caller }, 'a connection was closed: its answers were not read'),
   })
   core.metrics.watchUnread(unread)
   return { server, links }

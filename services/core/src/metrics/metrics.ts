@@ -148,9 +148,9 @@ export class Metrics {
   /** Exports how much memory answers take that were not read, and how many were dropped because of it. */
   watchUnread(answers: { bytes: number; closed: number }): void {
     const bytesHelp =
-      'Memory for answers that their callers have not read yet, in bytes: at most about BODY_MEMORY_BYTES'
+      'Memory for answers that callers have not read, and for batches that core has not read, in bytes: at most about BODY_MEMORY_BYTES'
     this.#gauge('core_unread_answer_bytes', bytesHelp, () => answers.bytes)
-    const closedHelp = 'Answers whose connections were closed because their callers did not read them'
+    const closedHelp = 'Responses and connections for batches that were closed because callers did not read'
     this.#count('core_closed_answers_total', closedHelp, () => answers.closed)
   }
 

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { DomainError, type Id, uuidFromId } from '@workspace-wallet/contract'
-import { Rotation, type SampledLog } from '@workspace-wallet/runtime'
+import { Counts, Rotation, type SampledLog } from '@workspace-wallet/runtime'
 import { batched } from '../database/batched.ts'
 import type { Queryable } from '../database/statement.ts'
 import { findHidden, notHere } from './claims.ts'
@@ -46,7 +46,7 @@ export class Places<Each extends Place = Place> {
   readonly #log: SampledLog
   readonly #remembered = new Map<string, Remembered<Each>>()
   /** How many look-ups of each token wait for each place, also those that are late. */
-  readonly #waiting = new Map<string, number>()
+  readonly #waiting = new Counts()
   /** Of tokens. All calls whose look-ups share a statement are answered at once. */
   readonly #turns = new Rotation()
 
@@ -135,15 +135,12 @@ export class Places<Each extends Place = Place> {
   async #lookUp<Row>({ number }: Each, by: Asker, read: (token: string) => Promise<Row>): Promise<Row> {
     const token = nameOfToken(by)
     const key = `${number} ${token}`
-    const waiting = this.#waiting.get(key) ?? 0
-    if (waiting >= waitingLimit) throw tooManyWait
-    this.#waiting.set(key, waiting + 1)
+    if (this.#waiting.of(key) >= waitingLimit) throw tooManyWait
+    this.#waiting.add(key)
     try {
       return await read(token)
     } finally {
-      const others = this.#waiting.get(key)! - 1
-      if (others > 0) this.#waiting.set(key, others)
-      else this.#waiting.delete(key)
+      this.#waiting.remove(key)
     }
   }
 
@@ -153,7 +150,7 @@ export class Places<Each extends Place = Place> {
   }
 }
 
-/** Service tokens and operators may have the same names. */
+/** Unique: an operator may have the name of a service token, and tokens of two roles the same name. */
 export function nameOfToken({ role, name, isOperator }: Asker): string {
   return `${isOperator ? 'operator' : role}:${name}`
 }

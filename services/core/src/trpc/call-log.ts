@@ -1,9 +1,8 @@
-import type { TRPCError } from '@trpc/server'
 import { shortened } from '@workspace-wallet/runtime'
 import { exemplarOf, type Span } from '@workspace-wallet/runtime/tracing'
 import { nameOfToken } from '../places/places.ts'
 import { endCallSpan } from './call-span.ts'
-import type { Context } from './context.ts'
+import type { Context, Core } from './context.ts'
 import type { Meta } from './init.ts'
 
 export type Call = {
@@ -24,46 +23,36 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
   core.metrics.answered(path, code, milliseconds, exemplarOf(span))
   endCallSpan(span, code)
   if (isMisuse(code)) {
-    const fields = { requestId, path, code, caller }
     const message = 'a call was rejected: its token must not make it, or its input is invalid'
     // A token must not take the place of others' lines by calling every procedure.
-    core.sampledLog.write(`${caller} ${code}`, {
-      level: 'warn',
-      fields,
-      message,
-      summary: `more: ${message}`,
-    })
+    warnSampled(core, `${caller} ${code}`, { requestId, path, code, caller }, message)
     return
   }
   const isSlow = milliseconds >= slowMs
   const level = isSlow ? 'warn' : code === 'ok' ? logLevel : 'info'
   if (!core.log.isLevelEnabled(level)) return
   const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller }
-  if (isSlow) {
-    const message = 'a call was slow'
-    core.sampledLog.write(`slow ${caller} ${path}`, {
-      level: 'warn',
-      fields: line,
-      message,
-      summary: `more: ${message}`,
-    })
-  } else core.log[level](line, 'a call was answered')
+  if (isSlow) warnSampled(core, `slow ${caller} ${path}`, line, 'a call was slow')
+  else core.log[level](line, 'a call was answered')
 }
 
-/** Logs and counts a call that failed because there is no such procedure, for which no middleware runs. */
-export function recordUnknown({ core, token }: Context, path: string, error: TRPCError): void {
-  // The messages of tRPC for both ways to call. What procedures do not find has others.
-  if (error.code !== 'NOT_FOUND' || !/^No .*procedure/.test(error.message)) return
-  const { code } = error
+/** Logs and counts a call of a procedure that does not exist, for which no middleware runs. */
+export function recordUnknownProcedure({ core, token }: Context, path: string): void {
+  const code = 'NOT_FOUND'
   const caller = nameOfToken(token)
   core.metrics.answered('unknown', code, 0)
-  const message = 'a call was rejected: there is no such procedure'
-  core.sampledLog.write(`${caller} ${code}`, {
-    level: 'warn',
-    fields: { path: shortened(path, 64), code, caller },
-    message,
-    summary: `more: ${message}`,
-  })
+  const fields = { path: shortened(path, 64), code, caller }
+  warnSampled(core, `${caller} ${code}`, fields, 'a call was rejected: there is no such procedure')
+}
+
+/** Writes some of the lines of a kind. */
+export function warnSampled(
+  { sampledLog }: Pick<Core, 'sampledLog'>,
+  kind: string,
+  fields: object,
+  message: string,
+): void {
+  sampledLog.write(kind, { level: 'warn', fields, message, summary: `more: ${message}` })
 }
 
 /** Programs that are in order cause none of these. Whoever has a token can cause any number, at no cost. */

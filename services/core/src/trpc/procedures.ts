@@ -4,6 +4,7 @@ import type { Scope } from '@workspace-wallet/contract'
 import { runWithSpan } from '@workspace-wallet/runtime/tracing'
 import { actorOfKey, actorOfOperator } from '../audit/actors.ts'
 import { callingToken } from '../database/workspace-concurrency-limit.ts'
+import { nameOfToken } from '../places/places.ts'
 import { recordAnswer, requestIdOf } from './call-log.ts'
 import { startCallSpan } from './call-span.ts'
 import type { CallContext, Context, Core } from './context.ts'
@@ -41,8 +42,8 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
     const { viewerCalls, calls } = placed.core
     // Gateways name workspaces that `identify` has checked, and couriers those of webhooks.
     const namesFreely = token.role !== 'gateway' && token.role !== 'courier'
-    const runForToken = () => (namesFreely ? callingToken.run(nameOf(token), run) : run())
-    if (token.role === 'viewer') return viewerCalls.run(token.name, runForToken)
+    const runForToken = () => (namesFreely ? callingToken.run(nameOfToken(token), run) : run())
+    if (token.role === 'viewer') return viewerCalls.run(nameOfToken(token), runForToken)
     return hasOwnLimit ? runForToken() : calls.run(shareOf(placed, callers, rawInput), run)
   }
   const result = await (span ? runWithSpan(span, begin) : begin()).catch(fail)
@@ -74,7 +75,7 @@ async function placeOf({ places, token }: Context, { isOfHome }: Callers, rawInp
  */
 async function identify({ core, token }: Context, { scope }: Callers, rawInput: unknown): Promise<Caller> {
   if (token.isOperator) return { actor: actorOfOperator(token.name), requireScope: allow }
-  if (token.role !== 'gateway' || scope === null) return { actor: nameOf(token), requireScope: allow }
+  if (token.role !== 'gateway' || scope === null) return { actor: nameOfToken(token), requireScope: allow }
   // The input is parsed after this, by the procedure: `workspaceCall` and its other fields at once.
   const { workspaceId, caller } = (rawInput ?? {}) as WorkspaceInput
   const apiKey = caller?.apiKey
@@ -87,14 +88,9 @@ async function identify({ core, token }: Context, { scope }: Callers, rawInput: 
   }
 }
 
-/** A token among those of all roles. */
-function nameOf({ role, name }: Context['token']): string {
-  return `${role}:${name}`
-}
-
 /** Whose share of the calls a call takes: gateways act for workspaces, which `identify` has checked. */
 function shareOf({ token }: Context, { scope }: Callers, rawInput: unknown): string {
-  const share = nameOf(token)
+  const share = nameOfToken(token)
   return token.role === 'gateway' && scope !== null ? `${share} ${(rawInput as WorkspaceInput).workspaceId}` : share
 }
 

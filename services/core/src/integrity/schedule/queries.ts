@@ -34,9 +34,11 @@ const rowsPerInsert = 1_000
 export async function removeEnds(reads: Pool, signal: AbortSignal, removingMs = defaultRemovingMs): Promise<void> {
   const untilMs = performance.now() + removingMs
   for (;;) {
-    const [{ removed } = { removed: 0 }] = await run(reads, removeEndsStatement, [])
     signal.throwIfAborted()
-    if (removed < rowsPerDelete) return
+    const [found] = await run(reads, removeEndsStatement, [])
+    // After the last rows too: a core that stops, or has lost the lock, must not write ends.
+    signal.throwIfAborted()
+    if (found!.removed < rowsPerDelete) return
     if (performance.now() >= untilMs)
       throw new Error('somebody adds rows to verified_ledger as fast as core removes them')
   }

@@ -114,7 +114,7 @@ async function verifyAndRecord(parts: Parts, { since }: PlannedVerification, sig
       })
     } catch (error) {
       // Somebody who can write these rows must not keep a result from the audit. Without them, the next verification is a whole one.
-      const level = signal.aborted ? 'info' : 'error'
+      const level = error === signal.reason ? 'info' : 'error'
       parts.log[level]({ err: error }, 'where a verification ended could not be written: the next one is a whole one')
       await writeResult(parts, async em => record(em, null))
     }
