@@ -39,16 +39,40 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Call it before any of
- * the body has arrived: Node keeps what nobody reads, piece by piece. Drops the trailers too.
+ * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Until somebody reads it, keeps
+ * what has arrived in one buffer: Node would keep each piece for itself. Drops the trailers too. Call it before any of the body has arrived.
  */
 export function limitPieces(request: IncomingMessage): void {
-  const { push } = request
+  const { push, _read } = request
   let pieces = 0
   let bytes = 0
+  let unread = empty
+  let unreadBytes = 0
+  const keep = (piece: Buffer) => {
+    const neededBytes = unreadBytes + piece.length
+    if (unreadBytes === 0) unread = piece
+    else if (neededBytes > unread.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * unread.length, firstBytes))
+      unread.copy(larger, 0, 0, unreadBytes)
+      unread = larger
+    }
+    if (unread !== piece) piece.copy(unread, unreadBytes)
+    unreadBytes = neededBytes
+  }
+  const pushUnread = () => {
+    const piece = unread.subarray(0, unreadBytes)
+    unread = empty
+    unreadBytes = 0
+    if (piece.length > 0) push.call(request, piece)
+  }
+  request._read = size => {
+    pushUnread()
+    _read.call(request, size)
+  }
   // Node's HTTP parser pushes each piece. False makes it stop reading from the socket.
   request.push = (piece: Buffer | null) => {
     if (piece === null) {
+      pushUnread()
       // Nothing uses trailers, and Node would keep them until the response is complete.
       request.rawTrailers = []
       request.trailers = {}
@@ -56,10 +80,14 @@ export function limitPieces(request: IncomingMessage): void {
     }
     if (request.hasTooManyPieces) return false
     bytes += piece.length
-    if (++pieces <= freePieces + bytes / pieceBytes) return push.call(request, piece)
-    request.hasTooManyPieces = true
-    request.emit('tooManyPieces')
-    return false
+    if (++pieces > freePieces + bytes / pieceBytes) {
+      request.hasTooManyPieces = true
+      request.emit('tooManyPieces')
+      return false
+    }
+    if (request.readableFlowing !== null) return push.call(request, piece)
+    keep(piece)
+    return unreadBytes < request.readableHighWaterMark
   }
 }
 

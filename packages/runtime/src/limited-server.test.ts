@@ -143,6 +143,20 @@ test('what has arrived of a body that nobody reads is not kept in any number of 
   socket.destroy()
 })
 
+test('what has arrived of a body is one piece for whoever reads it later', async () => {
+  const requests: IncomingMessage[] = []
+  const { port } = await serve(request => requests.push(request))
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  const text = 'x'.repeat(32)
+  socket.write(`${request('Transfer-Encoding: chunked\r\n')}${`20\r\n${text}\r\n`.repeat(1_000)}0\r\n\r\n`)
+  await until('the body has arrived', () => requests[0]?.complete)
+  const pieces: unknown[] = []
+  requests[0]!.on('data', piece => pieces.push(String(piece)))
+  await once(requests[0]!, 'end')
+  expect(pieces).toEqual([text.repeat(1_000)])
+  socket.destroy()
+})
+
 test('the trailers of a request are not kept', async () => {
   const requests: IncomingMessage[] = []
   const { port } = await serve(request => requests.push(request.resume()))

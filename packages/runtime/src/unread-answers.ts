@@ -9,11 +9,14 @@ const checkMs = 500
  */
 const stalledMs = 30_000
 
+/** For listeners that know no tokens. */
+export const addressOf = ({ socket }: IncomingMessage) => socket.remoteAddress ?? ''
+
 type Options = {
   /** For all connections. */
   limitBytes: number
-  /** Who sent a request. Default: all requests are of one sender. */
-  senderOf?: (request: IncomingMessage) => string
+  /** Who sent a request. */
+  senderOf: (request: IncomingMessage) => string
   /** Called for each response, and each connection for batches, that is closed before everything was sent. */
   onClosed?: (sender: string) => void
 }
@@ -42,7 +45,7 @@ export class UnreadAnswers {
 
   constructor(server: Server, options: Options) {
     this.#options = options
-    const { senderOf = () => '' } = options
+    const { senderOf } = options
     server.on('request', (request, response) => {
       this.watch(response, { sender: () => senderOf(request), weigh: () => response.writableLength })
     })

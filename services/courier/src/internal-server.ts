@@ -1,5 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { defaultBodyMemoryBytes, LimitedServer, type Readiness, UnreadAnswers } from '@workspace-wallet/runtime'
+import {
+  addressOf,
+  defaultBodyMemoryBytes,
+  LimitedServer,
+  type Readiness,
+  UnreadAnswers,
+} from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import type { Registry } from 'prom-client'
 
@@ -23,7 +29,7 @@ export function createInternalServer(registry: Registry, readiness: () => Promis
   const server = new LimitedServer(limits, {}, (request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
-  new UnreadAnswers(server, { limitBytes: defaultBodyMemoryBytes })
+  new UnreadAnswers(server, { limitBytes: defaultBodyMemoryBytes, senderOf: addressOf })
   return server
 }
 

@@ -57,7 +57,8 @@ async function answerCall(router: AnyTRPCRouter, context: Context, given: BatchC
   } catch (cause) {
     const error = getTRPCErrorFromUnknown(cause)
     // tRPC has no code for this. Procedures that do not find an object also fail with NOT_FOUND, but with other messages.
-    if (error.code === 'NOT_FOUND' && error.message.startsWith('No "')) recordUnknownProcedure(context, path)
+    if (error.code === 'NOT_FOUND' && error.message.startsWith('No "'))
+      recordUnknownProcedure(context, { path, code: error.code })
     return { error: errorShape(error, path) }
   }
 }

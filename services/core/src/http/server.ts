@@ -57,15 +57,23 @@ export function createCoreServer(
   // Without a token, anybody on the network may ask for these, and both read from the database.
   const readMetrics = createMetricsReader(registry)
   const readReadiness = shareRuns(async () => !core.stopping.aborted && (await isSchemaCurrent(core.reads)))
-  const trpc = createHTTPHandler({
-    router,
-    basePath: trpcPath,
-    maxBatchSize: 100,
-    createContext: ({ req }): Context => contexts.get(req)!,
-    onError({ ctx, path, type }) {
-      if (ctx && path !== undefined && type === 'unknown') recordUnknownProcedure(ctx, path)
-    },
-  })
+  const createHandler = (maxBatchSize: number) =>
+    createHTTPHandler({
+      router,
+      basePath: trpcPath,
+      maxBatchSize,
+      createContext: ({ req }): Context => contexts.get(req)!,
+      onError({ error: { code }, req, path, type }) {
+        const hasNoProcedure = path === undefined || type === 'unknown' || code === 'METHOD_NOT_SUPPORTED'
+        if (hasNoProcedure) recordUnknownProcedure(contexts.get(req)!, { path: path ?? '', code })
+      },
+    })
+  const [answerOne, answerMany] = [createHandler(1), createHandler(100)]
+  const trpc: RequestListener = (request, response) => {
+    // tRPC keeps all answers of a stream that its caller does not read, where nobody counts them.
+    const isStreamed = request.headers['trpc-accept'] === 'application/jsonl'
+    return isStreamed ? answerOne(request, response) : answerMany(request, response)
+  }
   const contexts = new WeakMap<IncomingMessage, Context>()
 
   async function contextOf(request: IncomingMessage): Promise<Context> {

@@ -36,13 +36,17 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
   else core.log[level](line, 'a call was answered')
 }
 
-/** Logs and counts a call of a procedure that does not exist, for which no middleware runs. */
-export function recordUnknownProcedure({ core, token }: Context, path: string): void {
-  const code = 'NOT_FOUND'
+/** Logs and counts a call for which no middleware runs: its path is not that of a procedure, or its method or batch is not allowed. */
+export function recordUnknownProcedure({ core, token }: Context, { path, code }: { path: string; code: string }): void {
   const caller = nameOfToken(token)
   core.metrics.answered('unknown', code, 0)
   const fields = { path: shortened(path, 64), code, caller }
-  warnSampled(core, `${caller} ${code}`, fields, 'a call was rejected: there is no such procedure')
+  warnSampled(
+    core,
+    `unknown ${caller} ${code}`,
+    fields,
+    'a call was rejected: there is no such procedure, or not in this form',
+  )
 }
 
 /** Writes some of the lines of a kind. */

@@ -50,9 +50,10 @@ export const access = `
     owner_user_id text collate "C" not null check (octet_length(owner_user_id) <= 1024),
     name text not null check (octet_length(name) <= 1024),
     status text not null check (status in ('ACTIVE', 'DISABLED')),
-    scopes text[] not null check (cardinality(scopes) > 0 and octet_length(array_to_string(scopes, ',', ' ')) <= 1024),
+    scopes text[] not null check (cardinality(scopes) between 1 and 100 and octet_length(array_to_string(scopes, ',', ' ')) <= 1024),
     -- The audit takes it also if each byte is escaped in JSON.
-    ip_allowlist text[] not null check (octet_length(array_to_string(ip_allowlist, ',', ' ')) <= 32768),
+    ip_allowlist text[] not null
+      check (cardinality(ip_allowlist) <= 256 and octet_length(array_to_string(ip_allowlist, ',', ' ')) <= 32768),
     secret text not null check (octet_length(secret) <= 1024),
     secret_version integer not null check (secret_version > 0),
     previous_secret text check (octet_length(previous_secret) <= 1024),

@@ -15,7 +15,7 @@ export const webhooks = `
     biz_id_mac bytea not null unique check (octet_length(biz_id_mac) <= 64),
     url text not null check (octet_length(url) <= 2048),
     -- Empty: all types of events.
-    types text[] not null check (octet_length(array_to_string(types, ',', ' ')) <= 1024),
+    types text[] not null check (cardinality(types) <= 100 and octet_length(array_to_string(types, ',', ' ')) <= 1024),
     concurrency smallint not null check (concurrency between 1 and 16),
     status text not null check (status in ('ACTIVE', 'PAUSED')),
     secret text not null check (octet_length(secret) <= 1024),
