@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { addressOf, LimitedServer, UnreadAnswers } from '@workspace-wallet/runtime'
+import { LimitedServer, senderByNetwork, UnreadAnswers } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
 import { tunnelBatches } from './batch-tunnel.ts'
 
@@ -22,6 +22,6 @@ export function createInternalServer(
     path: batchPath,
     open: (request, socket, head) => tunnelBatches(tunnel, request, socket, head),
   })
-  new UnreadAnswers(server, { limitBytes: memoryBytes, senderOf: addressOf })
+  new UnreadAnswers(server, { limitBytes: memoryBytes, senderOf: senderByNetwork })
   return server
 }

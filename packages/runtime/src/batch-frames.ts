@@ -1,10 +1,10 @@
+import { GatheredBytes } from './gathered-bytes.ts'
+
 /**
  * What a connection carries that was opened for batches of calls: frames of a kind, an ID, and a body. A batch has the ID of its
  * answers, which come in any order (docs/decisions/0046).
  */
 const headBytes = 9
-/** Capacity of the first buffer of a body that arrives in several pieces. */
-const firstBytes = 4096
 
 /**
  * `batch`: calls, from a client. `part`: the responses to some calls of a batch, while others take longer. `answers`: the responses to
@@ -46,7 +46,7 @@ export class FrameReader {
   readonly #partialHead = Buffer.alloc(headBytes)
   #partialHeadBytes = 0
   #head: FrameHead | null = null
-  #body = empty
+  readonly #body = new GatheredBytes()
   #bodyBytes = 0
   #isSkipping = false
   #isPaused = false
@@ -92,7 +92,7 @@ export class FrameReader {
   /** Drops the body that is arriving. */
   skipBody(): void {
     this.#isSkipping = true
-    this.#body = empty
+    this.#body.take()
   }
 
   #readHead(piece: Buffer, at: number): number {
@@ -124,26 +124,15 @@ export class FrameReader {
   }
 
   #append(head: FrameHead, piece: Buffer): void {
-    const needed = this.#bodyBytes + piece.length
-    if (needed > this.#body.length) {
-      const capacity = Math.min(head.bytes, Math.max(needed, 2 * this.#body.length, firstBytes))
-      if (this.#handler.onGrowth?.(capacity) === false) {
-        this.skipBody()
-        return
-      }
-      // A body that arrives in one piece is not copied.
-      const larger = piece.length === capacity ? piece : Buffer.allocUnsafeSlow(capacity)
-      this.#body.copy(larger, 0, 0, this.#bodyBytes)
-      this.#body = larger
-    }
-    if (this.#body !== piece) piece.copy(this.#body, this.#bodyBytes)
+    const capacity = this.#body.capacityFor(piece.length, head.bytes)
+    if (capacity > this.#body.capacity && this.#handler.onGrowth?.(capacity) === false) this.skipBody()
+    else this.#body.append(piece, capacity)
   }
 
   #end(head: FrameHead): void {
-    const body = this.#body
+    const body = this.#body.take()
     const isSkipped = this.#isSkipping
     this.#head = null
-    this.#body = empty
     this.#bodyBytes = 0
     this.#isSkipping = false
     this.frames++

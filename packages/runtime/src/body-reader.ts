@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { getHeapStatistics } from 'node:v8'
 import type { BodyMemory } from './body-memory.ts'
+import { GatheredBytes } from './gathered-bytes.ts'
 
 declare module 'http' {
   interface IncomingMessage {
@@ -28,11 +29,6 @@ const pieceBytes = 64
 /** How much longer a body may take if this process did not run at its deadline. */
 const graceMs = 1_000
 
-/** Capacity of the buffer of the first pieces. */
-const firstBytes = 4096
-
-const empty: Buffer = Buffer.alloc(0)
-
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
@@ -46,24 +42,9 @@ export function limitPieces(request: IncomingMessage): void {
   const { push, _read } = request
   let pieces = 0
   let bytes = 0
-  let unread = empty
-  let unreadBytes = 0
-  const keep = (piece: Buffer) => {
-    const neededBytes = unreadBytes + piece.length
-    if (unreadBytes === 0) unread = piece
-    else if (neededBytes > unread.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * unread.length, firstBytes))
-      unread.copy(larger, 0, 0, unreadBytes)
-      unread = larger
-    }
-    if (unread !== piece) piece.copy(unread, unreadBytes)
-    unreadBytes = neededBytes
-  }
+  const unread = new GatheredBytes()
   const pushUnread = () => {
-    const piece = unread.subarray(0, unreadBytes)
-    unread = empty
-    unreadBytes = 0
-    if (piece.length > 0) push.call(request, piece)
+    if (unread.length > 0) push.call(request, unread.take())
   }
   request._read = size => {
     pushUnread()
@@ -86,8 +67,9 @@ export function limitPieces(request: IncomingMessage): void {
       return false
     }
     if (request.readableFlowing !== null) return push.call(request, piece)
-    keep(piece)
-    return unreadBytes < request.readableHighWaterMark
+    // Most bodies are one piece, which is not copied.
+    unread.append(piece, unread.length === 0 ? piece.length : unread.capacityFor(piece.length))
+    return unread.length < request.readableHighWaterMark
   }
 }
 
@@ -145,24 +127,16 @@ export class BodyReader {
     const fail = (fault: BodyFault) => {
       request.off('data', append)
       // The other listeners would keep it for as long as the connection lasts.
-      buffer = empty
+      gathered.take()
       reject(new BodyError(fault))
     }
     const share = this.#memory.begin(sender, () => fail('NO_MEMORY'))
-    let buffer = empty
-    let bytes = 0
+    const gathered = new GatheredBytes()
     const append = (piece: Buffer) => {
-      const neededBytes = bytes + piece.length
-      if (neededBytes > limitBytes) return fail('TOO_LARGE')
-      if (neededBytes > buffer.length) {
-        const capacity = Math.min(announcedBytes, Math.max(neededBytes, 2 * buffer.length, firstBytes))
-        if (!this.#memory.resize(share, capacity)) return
-        const larger = piece.length === capacity ? piece : Buffer.allocUnsafeSlow(capacity)
-        buffer.copy(larger, 0, 0, bytes)
-        buffer = larger
-      }
-      if (buffer !== piece) piece.copy(buffer, bytes)
-      bytes = neededBytes
+      if (gathered.length + piece.length > limitBytes) return fail('TOO_LARGE')
+      const capacity = gathered.capacityFor(piece.length, announcedBytes)
+      if (capacity > gathered.capacity && !this.#memory.resize(share, capacity)) return
+      gathered.append(piece, capacity)
     }
     const startedAtMs = performance.now()
     let timer = setTimeout(() => {
@@ -181,9 +155,8 @@ export class BodyReader {
     const release = () => this.#memory.release(share)
     try {
       await arrival
-      const received = buffer.subarray(0, bytes)
       // The listeners would keep it until the response is sent, also after it is released.
-      buffer = empty
+      const received = gathered.take()
       if (!this.#memory.resize(share, weigh?.(received) ?? share.bytes)) throw new BodyError('NO_MEMORY')
       this.#memory.complete(share)
       return { bytes: received, release }

@@ -5,8 +5,8 @@ export type MetricsText = { type: string; bytes: Buffer }
 
 /**
  * Reads metrics for scrapers, once for all that ask at the same time. They share the bytes: Node would keep a copy of a text for each that
- * reads it slowly. The format is OpenMetrics if `Accept` names it: only that one
- * has exemplars, which lead to traces. Otherwise it is the text format of Prometheus.
+ * reads it slowly. The format is OpenMetrics if `Accept` names it: only that one has exemplars, which lead to traces. Otherwise it is the
+ * text format of Prometheus.
  */
 export function createMetricsReader(registry: Registry): (accept: string | undefined) => Promise<MetricsText> {
   const openMetrics = new OpenMetrics(registry)

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { until } from '../../../test/setup/until.ts'
-import { addressOf, UnreadAnswers } from './unread-answers.ts'
+import { senderByNetwork, UnreadAnswers } from './unread-answers.ts'
 
 /** Much more than the kernel takes. */
 const answer = Buffer.alloc(16 * 2 ** 20)
@@ -29,7 +29,7 @@ async function open(answers: UnreadAnswers, sender = 'one') {
 
 test('the connection is closed of which nothing was read for longest, however old the others are', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: addressOf })
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: senderByNetwork })
   const reading = await open(answers)
   const stalled = await open(answers)
   const later = await open(answers)
@@ -52,7 +52,7 @@ test('the connection is closed of which nothing was read for longest, however ol
 
 test('a client that reads nothing, and causes more answers, is not taken for one that reads', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: addressOf })
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: senderByNetwork })
   const growing = await open(answers)
   const later = await open(answers)
   growing.socket.write(answer)
@@ -69,7 +69,7 @@ test('a client that reads nothing, and causes more answers, is not taken for one
 
 test('a sender who reads nothing costs no other one a connection', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: addressOf })
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: senderByNetwork })
   const slow = await open(answers, 'slow')
   slow.socket.write(answer)
   vi.advanceTimersByTime(500)
@@ -81,7 +81,7 @@ test('a sender who reads nothing costs no other one a connection', async () => {
 
 test('an answer of which nothing is read is closed after half a minute', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: addressOf })
+  const answers = new UnreadAnswers(createHttpServer(), { limitBytes: 2.5 * answer.length, senderOf: senderByNetwork })
   const { socket } = await open(answers)
   socket.write(answer)
   vi.advanceTimersByTime(29_000)
@@ -96,7 +96,7 @@ test('an answer that waits behind another one counts, and closes their connectio
     if (request.url === '/first') response.write('not all of it')
     else response.end(answer)
   }).listen(0, '127.0.0.1')
-  const answers = new UnreadAnswers(server, { limitBytes: 2.5 * answer.length, senderOf: addressOf })
+  const answers = new UnreadAnswers(server, { limitBytes: 2.5 * answer.length, senderOf: senderByNetwork })
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
   sockets.push(client)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { networkOf } from './addresses.ts'
 
 /** How often connections are checked. */
 const checkMs = 500
@@ -9,8 +10,8 @@ const checkMs = 500
  */
 const stalledMs = 30_000
 
-/** For listeners that know no tokens. */
-export const addressOf = ({ socket }: IncomingMessage) => socket.remoteAddress ?? ''
+/** The sender of a request to a listener that knows no tokens. */
+export const senderByNetwork = ({ socket }: IncomingMessage) => networkOf(socket.remoteAddress ?? '')
 
 type Options = {
   /** For all connections. */
@@ -39,7 +40,7 @@ type Waiting = Watched & { bytes: number }
 export class UnreadAnswers {
   readonly #options: Options
   /** Connections for batches, and responses that are not sent completely. */
-  readonly #open = new Map<ServerResponse | Socket, Watched>()
+  readonly #open = new Set<Watched>()
   /** How many responses and connections for batches were closed before everything was sent. */
   closed = 0
 
@@ -55,28 +56,30 @@ export class UnreadAnswers {
 
   /** Watches a response, or a connection for batches. */
   watch(target: ServerResponse | Socket, watch: Watch): void {
-    this.#open.set(target, { ...watch, target, sentBytes: 0, sinceMs: performance.now() })
-    target.once('close', () => this.#open.delete(target))
+    const watched = { ...watch, target, sentBytes: 0, sinceMs: performance.now() }
+    this.#open.add(watched)
+    target.once('close', () => this.#open.delete(watched))
   }
 
   /** Memory of all answers that wait to be read, in bytes. */
   get bytes(): number {
     let sum = 0
-    for (const { weigh } of this.#open.values()) sum += weigh()
+    for (const { weigh } of this.#open) sum += weigh()
     return sum
   }
 
   #check(nowMs: number): void {
-    for (const [target, watched] of this.#open) {
+    for (const watched of this.#open) {
+      const { target } = watched
       const socket = socketOf(target)
       // Node emits no `close` for a pipelined response that waits for an earlier one.
-      if (socket.destroyed) this.#open.delete(target)
+      if (socket.destroyed) this.#open.delete(watched)
       // Node also counts what waits as written.
       const sentBytes = socket.bytesWritten - socket.writableLength
       if (target.writableLength === 0 || sentBytes !== watched.sentBytes)
         Object.assign(watched, { sentBytes, sinceMs: nowMs })
     }
-    const waiting = [...this.#open.values()]
+    const waiting = [...this.#open]
       .map(watched => ({ ...watched, bytes: watched.weigh() }))
       .filter(({ bytes }) => bytes > 0)
       .sort((a, b) => a.sinceMs - b.sinceMs)

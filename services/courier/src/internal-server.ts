@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import {
-  addressOf,
   defaultBodyMemoryBytes,
   LimitedServer,
   type Readiness,
+  senderByNetwork,
   UnreadAnswers,
 } from '@workspace-wallet/runtime'
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
@@ -29,7 +29,7 @@ export function createInternalServer(registry: Registry, readiness: () => Promis
   const server = new LimitedServer(limits, {}, (request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
-  new UnreadAnswers(server, { limitBytes: defaultBodyMemoryBytes, senderOf: addressOf })
+  new UnreadAnswers(server, { limitBytes: defaultBodyMemoryBytes, senderOf: senderByNetwork })
   return server
 }
 

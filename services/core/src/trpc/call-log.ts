@@ -18,11 +18,11 @@ const slowMs = 1_000
 /** Logs and counts the response to a call, and ends its span. `code` is `ok` or the code of the error. */
 export function recordAnswer({ core, token }: Context, call: Call, code: string): void {
   const { path, requestId, startedAt, logLevel = 'info', span } = call
-  const caller = nameOfToken(token)
   const milliseconds = performance.now() - startedAt
   core.metrics.answered(path, code, milliseconds, exemplarOf(span))
   endCallSpan(span, code)
   if (isMisuse(code)) {
+    const caller = nameOfToken(token)
     const message = 'a call was rejected: its token must not make it, or its input is invalid'
     // A token must not take the place of others' lines by calling every procedure.
     warnSampled(core, `${caller} ${code}`, { requestId, path, code, caller }, message)
@@ -31,6 +31,7 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
   const isSlow = milliseconds >= slowMs
   const level = isSlow ? 'warn' : code === 'ok' ? logLevel : 'info'
   if (!core.log.isLevelEnabled(level)) return
+  const caller = nameOfToken(token)
   const line = { requestId, path, code, milliseconds: Math.round(milliseconds * 100) / 100, caller }
   if (isSlow) warnSampled(core, `slow ${caller} ${path}`, line, 'a call was slow')
   else core.log[level](line, 'a call was answered')
