@@ -25,6 +25,8 @@ export const defaultBodyMemoryBytes = Math.min(
  */
 const freePieces = 1024
 const pieceBytes = 64
+/** Pieces from this size are kept as they are until somebody reads the body. */
+const largePieceBytes = 4096
 
 /** How much longer a body may take if this process did not run at its deadline. */
 const graceMs = 1_000
@@ -35,8 +37,8 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Until somebody reads it, keeps
- * what has arrived in one buffer: Node would keep each piece for itself. Drops the trailers too. Call it before any of the body has arrived.
+ * Drops the body of a request from where it has arrived in too many small pieces, and reads no further. Until somebody reads it, gathers
+ * consecutive small pieces in one buffer: Node would keep each for itself. Drops the trailers too. Call it before any of the body has arrived.
  */
 export function limitPieces(request: IncomingMessage): void {
   const { push, _read } = request
@@ -67,9 +69,15 @@ export function limitPieces(request: IncomingMessage): void {
       return false
     }
     if (request.readableFlowing !== null) return push.call(request, piece)
-    // Most bodies are one piece, which is not copied.
-    unread.append(piece, unread.length === 0 ? piece.length : unread.capacityFor(piece.length))
-    return unread.length < request.readableHighWaterMark
+    if (piece.length >= largePieceBytes) {
+      // Gathering it too would need another buffer of twice the size, and the outgrown ones stay until the next garbage collection.
+      pushUnread()
+      push.call(request, piece)
+    } else {
+      // Most bodies are one piece, which is not copied.
+      unread.append(piece, unread.length === 0 ? piece.length : unread.capacityFor(piece.length))
+    }
+    return request.readableLength + unread.length < request.readableHighWaterMark
   }
 }
 

@@ -157,6 +157,23 @@ test('what has arrived of a body is one piece for whoever reads it later', async
   socket.destroy()
 })
 
+test('large pieces of a body that nobody reads yet stay separate, and in order', async () => {
+  const requests: IncomingMessage[] = []
+  const { port } = await serve(request => requests.push(request))
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  const [small, large] = ['x'.repeat(32), 'y'.repeat(16_384)]
+  const part = `20\r\n${small}\r\n20\r\n${small}\r\n4000\r\n${large}\r\n`
+  socket.write(`${request('Transfer-Encoding: chunked\r\n')}${part.repeat(2)}0\r\n\r\n`)
+  await until('the body has arrived', () => requests[0]?.complete)
+  const pieces: string[] = []
+  requests[0]!.on('data', piece => pieces.push(String(piece)))
+  await once(requests[0]!, 'end')
+  expect(pieces.join('')).toBe((small + small + large).repeat(2))
+  expect(pieces).toContain(large)
+  expect(pieces).toContain(small + small)
+  socket.destroy()
+})
+
 test('the trailers of a request are not kept', async () => {
   const requests: IncomingMessage[] = []
   const { port } = await serve(request => requests.push(request.resume()))
