@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { idFromUuid, type Uuid, uuidFromId } from '@workspace-wallet/contract'
-import { type CoreClient, createCoreClient, verifyLedger as verify } from '@workspace-wallet/core-client'
+import { type CoreClient, createCoreClient, readKekStatus, verifyLedger as verify } from '@workspace-wallet/core-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
 import { type Answer, type Credentials, call } from './setup/client.ts'
@@ -129,7 +129,7 @@ describe('a forged row whose secret names a key-encryption key that nobody has',
   test('does not count as a secret, and does not keep a rotation from its end', async () => {
     const tenant = await newTenant()
     const forged = [await forgeWebhook(tenant), await forgeKey(tenant)]
-    const { keks, modified } = await system.admin.keks.status.query()
+    const { keks, modified } = await readKekStatus(system.admin)
     expect(keks.map(({ kek }) => kek)).toEqual(['k1'])
     expect(modified.rows.map(({ id }) => id)).toEqual(expect.arrayContaining(forged))
     expect(modified.count).toBe(modified.rows.length)

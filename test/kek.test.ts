@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type Delivery, type LeasedWebhook, uuidFromId } from '@workspace-wallet/contract'
-import { createCoreClient } from '@workspace-wallet/core-client'
+import { createCoreClient, readKekStatus } from '@workspace-wallet/core-client'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inParallel } from '../cli/processes/in-parallel.ts'
@@ -132,7 +132,7 @@ function startTraffic(): { stop(): Promise<Map<string, number>> } {
 
 async function countsNow(core = cores[1]!): Promise<Record<string, number>> {
   const client = createCoreClient({ url: core.url, token: system.adminToken })
-  const { keks: counts } = await client.keks.status.query()
+  const { keks: counts } = await readKekStatus(client)
   await client.close()
   return Object.fromEntries(counts.map(({ kek, secrets: count }) => [kek, count]))
 }

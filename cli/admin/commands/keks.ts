@@ -1,5 +1,4 @@
-import type { KekStatus } from '@workspace-wallet/contract'
-import type { CoreClient } from '@workspace-wallet/core-client'
+import { type CoreClient, type KekStatus, readKekStatus } from '@workspace-wallet/core-client'
 import { countOf, listOf } from '../../command-line/sentence.ts'
 import { command } from '../command.ts'
 import type { Progress } from '../progress.ts'
@@ -27,7 +26,7 @@ export const kekCommands = [
     help: 'show how many secrets of API keys and webhooks each key-encryption key encrypts',
     flags: {},
     examples: [''],
-    run: core => core.keks.status.query(),
+    run: (core, _, progress) => statusOf(core, progress),
     print: ({ active, keks, modified }) =>
       [
         `New secrets are encrypted under ${active}.`,
@@ -63,10 +62,14 @@ export const kekCommands = [
   }),
 ]
 
+function statusOf(core: CoreClient, progress: Progress): Promise<KekStatus> {
+  return readKekStatus(core, objects => progress.show(objects, null, 'API keys and webhooks read'))
+}
+
 /** Re-encrypts in steps, each of which is one transaction, so the rotation can be interrupted and run again. */
 async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
   try {
-    const { active, keks } = await core.keks.status.query()
+    const { active, keks } = await statusOf(core, progress)
     const total = remainingOf(active, keks)
     let rewrapped = 0
     // Repeats the pass, because keys can be changed or issued meanwhile.
@@ -75,7 +78,7 @@ async function rotate(core: CoreClient, progress: Progress): Promise<Rotation> {
         progress.show(Math.min(rewrapped + done, total), total, 'secrets'),
       )
       rewrapped += pass.rewrapped
-      const now = await core.keks.status.query()
+      const now = await statusOf(core, progress)
       const remaining = remainingOf(active, now.keks)
       if (remaining === 0 || pass.rewrapped === 0)
         return { active, rewrapped, remaining, unreadable: pass.unreadable, keks: now.keks, modified: now.modified }

@@ -46,5 +46,6 @@ export {
 export { checkpointLines } from './checkpoint.ts'
 export { type CoreClient, type CoreClientOptions, createCoreClient } from './core-client.ts'
 export { CallAborted, CoreRejected, CoreUnreachable, NoAnswerError } from './errors.ts'
+export { type KekStatus, readKekStatus } from './keks.ts'
 export { reopenLedger, repairLedger, type VerifyOptions, type VerifyProgress, verifyLedger } from './ledger.ts'
 export { wasNeverSent } from './request-failures.ts'

@@ -1,11 +1,11 @@
-import { AdminError, uuidFromId } from '@workspace-wallet/contract'
+import { AdminError } from '@workspace-wallet/contract'
 import { decryptSecret, encryptSecret, type KeyRing, kekOf, type SecretOwner } from '@workspace-wallet/runtime'
 import { lockAccess, lockWebhooks } from '../access/revision.ts'
 import { recordAction } from '../audit/record.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
-import { findHolders, firstOf, type SecretHolder } from './secret-holders.ts'
+import { findHolders, kindAfter, type SecretHolder } from './secret-holders.ts'
 
 export type RewrapStep = { to: string; after?: string | undefined; limit: number }
 
@@ -26,10 +26,9 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       'NOT_ALLOWED',
       `The first key-encryption key of this core is ${keyRing.activeId}, that of another core is ${to}: give all cores the same KEY_ENCRYPTION_KEYS.`,
     )
-  const kind = after !== undefined && uuidFromId('webhook', after) ? 'webhook' : 'apiKey'
+  const kind = kindAfter(after)
   await (kind === 'apiKey' ? lockAccess(em) : lockWebhooks(em))
-  const page = { after: after ?? firstOf(kind), except: [to], limit, isLocked: kind === 'webhook' }
-  const holders = await findHolders(em, kind, page)
+  const { holders, next } = await findHolders(em, { after, except: [to], limit, isLocked: kind === 'webhook' })
   const now = await databaseTime(em)
   const unreadable: string[] = []
   let rewrapped = 0
@@ -49,8 +48,7 @@ export async function rewrapSecrets(em: Em, keyRing: KeyRing, actor: string, { t
       target: to,
       after: { secrets: rewrapped, first: holders[0]!.id, last: holders.at(-1)!.id },
     })
-  if (holders.length === limit) return { rewrapped, unreadable, next: holders.at(-1)!.id }
-  return { rewrapped, unreadable, next: kind === 'apiKey' ? firstOf('webhook') : null }
+  return { rewrapped, unreadable, next }
 }
 
 /** Returns false, and leaves the object as it is, if a secret does not decrypt. */

@@ -1,48 +1,33 @@
-import type { KekStatus } from '@workspace-wallet/contract'
+import type { KekStatusStep } from '@workspace-wallet/contract'
 import { decryptSecret, type KeyRing, type Log } from '@workspace-wallet/runtime'
 import type { Em } from '../database/orm.ts'
 import { isGenuine } from '../database/row-signer.ts'
-import { allHolders, type SecretHolder, secretsOf } from './secret-holders.ts'
+import { allHolders, findHolders, type SecretHolder, secretsOf } from './secret-holders.ts'
 
-const maxModified = 100
+/** Few, because the objects of a step are loaded in one turn of the event loop. */
+const objectsPerStep = 100
 
-/** Counts rows that were modified or written outside the service, and keeps the first of them. */
-class ModifiedRows {
-  count = 0
-  readonly rows: { id: string; workspaceId: string }[] = []
-
-  add({ id, workspaceId }: SecretHolder): void {
-    this.count++
-    if (this.rows.length < maxModified) this.rows.push({ id, workspaceId })
-  }
-}
-
-/** The number of secrets under each key-encryption key. Rows that were modified outside the service do not count. */
-export async function findKekStatus(em: Em, keyRing: KeyRing): Promise<KekStatus> {
-  const counts = new Map<string, number>()
-  const modified = new ModifiedRows()
-  for await (const holder of allHolders(em)) {
-    if (!isGenuine(holder)) modified.add(holder)
-    else for (const { kek } of secretsOf(holder)) counts.set(kek, (counts.get(kek) ?? 0) + 1)
-  }
-  const keks = [...counts].sort().map(([kek, secrets]) => ({ kek, secrets, onRing: keyRing.keys.has(kek) }))
-  return { active: keyRing.activeId, keks, modified: { count: modified.count, rows: modified.rows } }
-}
-
-/** The sums of all places. */
-export function mergeKekStatuses(statuses: readonly KekStatus[]): KekStatus {
-  const keks = new Map<string, KekStatus['keks'][number]>()
-  for (const { kek, secrets, onRing } of statuses.flatMap(status => status.keks))
-    keks.set(kek, { kek, secrets: secrets + (keks.get(kek)?.secrets ?? 0), onRing })
+/**
+ * Counts the secrets under each key-encryption key, in one step. Rows that were modified outside the service do not count.
+ *
+ * @param after the last object of the previous step
+ * @throws DomainError S012 if `after` is no ID of an API key or webhook
+ */
+export async function findKekStatus(em: Em, keyRing: KeyRing, after: string | undefined): Promise<KekStatusStep> {
+  const { holders, next } = await findHolders(em, { after, except: [], limit: objectsPerStep })
+  const [genuine, modified] = [holders.filter(isGenuine), holders.filter(holder => !isGenuine(holder))]
+  const secrets = Map.groupBy(genuine.flatMap(secretsOf), ({ kek }) => kek)
   return {
-    active: statuses[0]!.active,
-    keks: [...keks].sort().map(([, kek]) => kek),
-    modified: {
-      count: statuses.reduce((sum, { modified }) => sum + modified.count, 0),
-      rows: statuses.flatMap(({ modified }) => modified.rows).slice(0, maxModified),
-    },
+    active: keyRing.activeId,
+    keks: [...secrets].map(([kek, { length }]) => ({ kek, secrets: length, onRing: keyRing.keys.has(kek) })),
+    modified: modified.map(({ id, workspaceId }) => ({ id, workspaceId })),
+    objects: holders.length,
+    next,
   }
 }
+
+/** Rows that a start names in the log. */
+const maxNamed = 100
 
 /** How long a start may take for this: 100,000 forged rows take about seven seconds. Without them, it takes milliseconds. */
 const checkMs = 5_000
@@ -59,24 +44,26 @@ export async function faultsOfKeyRing(em: Em, keyRing: KeyRing, log: Log, limitM
   /** An object with a secret under each key-encryption key, and whether the ring decrypts a secret under it. */
   const found = new Map<string, { example: string; isReadable: boolean }>()
   const isSettled = (kek: string) => found.has(kek) && (found.get(kek)!.isReadable || !keyRing.keys.has(kek))
-  const modified = new ModifiedRows()
+  const named: { id: string; workspaceId: string }[] = []
+  let modified = 0
   for await (const holder of allHolders(em, () => [...found.keys()].filter(isSettled))) {
+    const { id, workspaceId } = holder
     if (isGenuine(holder))
       for (const secret of secretsOf(holder)) {
         // One row may be damaged. If no secret decrypts, the key is wrong.
         const isReadable = found.get(secret.kek)?.isReadable || isDecryptable(keyRing, holder, secret)
-        found.set(secret.kek, { example: holder.id, isReadable })
+        found.set(secret.kek, { example: id, isReadable })
       }
-    else modified.add(holder)
-    if (modified.count > 0 && performance.now() >= untilMs) {
+    else if (++modified <= maxNamed) named.push({ id, workspaceId })
+    if (modified > 0 && performance.now() >= untilMs) {
       log.error('too many rows were modified outside the service: not all secrets were checked at this start')
       break
     }
   }
-  if (modified.count > 0)
+  if (modified > 0)
     log.warn(
-      { count: modified.count, rows: modified.rows },
-      'rows were modified outside the service: their secrets count for nothing; run ledger verify, and delete them',
+      { count: modified, rows: named },
+      'rows were modified outside the service: their secrets are ignored; run ledger verify, and delete them',
     )
   return [...found].flatMap(([kek, { example, isReadable }]) => {
     if (!keyRing.keys.has(kek))

@@ -1,6 +1,6 @@
-import { kekStatus, rewrapInput, rewrapStep } from '@workspace-wallet/contract'
+import { kekStatusInput, kekStatusStep, rewrapInput, rewrapStep } from '@workspace-wallet/contract'
 import { rewrapSecrets } from '../keks/rewrap.ts'
-import { findKekStatus, mergeKekStatuses } from '../keks/status.ts'
+import { findKekStatus } from '../keks/status.ts'
 import { stepThrough } from '../places/merge.ts'
 import { router } from '../trpc/init.ts'
 import { homeAdminProcedure, homeReadProcedure } from '../trpc/procedures.ts'
@@ -9,9 +9,10 @@ import { inTransaction } from '../trpc/transactions.ts'
 /** The key-encryption keys of the secrets of API keys and webhooks. */
 export const keks = router({
   status: homeReadProcedure
-    .output(kekStatus)
-    .query(async ({ ctx: { places } }) =>
-      mergeKekStatuses(await Promise.all(places.all.map(({ orm, keyRing }) => findKekStatus(orm.em, keyRing)))),
+    .input(kekStatusInput)
+    .output(kekStatusStep)
+    .query(({ ctx: { places }, input }) =>
+      stepThrough(places.all, input.after, ({ orm, keyRing }, after) => findKekStatus(orm.em.fork(), keyRing, after)),
     ),
 
   rewrap: homeAdminProcedure
