@@ -195,35 +195,76 @@ test('calls that a token must not make, that are invalid or that do not exist, a
   const unknown = Array.from(refused, (_, index): BatchCall => ({ path: `wallets.x${index}`, type: 'query', input: 7 }))
   for (const calls of [refused, invalid, unknown])
     expect((await sendBatch(core.url, system.courierToken, packBatch(calls))).status).toBe(200)
-  const headers = { authorization: `Bearer ${system.courierToken}` }
-  const statusOf = async (path: string, more = {}) =>
-    (await fetch(`${core.url}/trpc/${path}`, { headers: { ...headers, ...more } })).status
-  expect(await statusOf('wallets.other')).toBe(404)
-  expect(await statusOf('courier.report')).toBe(405)
-  expect(await statusOf('session.whoami,session.whoami?batch=1', { 'trpc-accept': 'application/jsonl' })).toBe(400)
-  const metrics = await (await fetch(`${core.url}/metrics`)).text()
-  const counted = (path: string, code: string) =>
-    Number(metrics.match(`core_call_duration_seconds_count{path="${path}",code="${code}"} (\\d+)`)?.[1])
+  const counted = await countedCalls(core)
   const { length } = refused.filter(({ path }) => path === whoami.path)
   expect(counted('session.whoami', 'FORBIDDEN')).toBe(length)
   expect(counted('courier.report', 'BAD_REQUEST')).toBe(batchCallLimit)
-  expect(counted('unknown', 'NOT_FOUND')).toBe(batchCallLimit + 1)
-  expect(counted('unknown', 'METHOD_NOT_SUPPORTED')).toBe(1)
-  expect(counted('unknown', 'BAD_REQUEST')).toBe(1)
+  expect(counted('unknown', 'NOT_FOUND')).toBe(batchCallLimit)
   await core.stop()
   // They would take the place of lines about others if each procedure were sampled for itself.
   expect(forbidden.length).toBeGreaterThan(50)
   const expected = [
     ['FORBIDDEN', forbidden[0]!.path, batchCallLimit],
     ['BAD_REQUEST', 'courier.report', batchCallLimit],
-    ['NOT_FOUND', 'wallets.x0', batchCallLimit + 1],
+    ['NOT_FOUND', 'wallets.x0', batchCallLimit],
   ] as const
   for (const [code, path, calls] of expected) {
-    const lines = logLines(core).filter(line => line.code === code && line.path !== '')
+    const lines = logLines(core).filter(line => line.code === code)
     expect(lines.length).toBeLessThan(5)
     expect(lines[0]).toMatchObject({ caller: 'courier:c', path })
     expect(lines.reduce((sum, { count = 1 }) => sum + Number(count), 0)).toBe(calls)
   }
+})
+
+/** How many calls of a procedure core has answered with a code. */
+async function countedCalls({ url }: { url: string }) {
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  return (path: string, code: string) =>
+    Number(metrics.match(`core_call_duration_seconds_count{path="${path}",code="${code}"} (\\d+)`)?.[1])
+}
+
+test('requests and batches that no procedure can answer, and input that cannot be decoded, are logged, and counted once each', async () => {
+  const core = await system.startCore()
+  const request = async (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) => {
+    const headers = { authorization: `Bearer ${system.courierToken}`, ...init.headers }
+    return (await fetch(`${core.url}${path}`, { ...init, headers })).status
+  }
+  const post = (body: string, type = 'application/json') =>
+    request('/trpc/courier.lease', { method: 'POST', headers: { 'content-type': type }, body })
+  expect(await request('/trpc/wallets.other')).toBe(404)
+  expect(await request('/trpc/courier.report')).toBe(405)
+  expect(await request('/trpc/session.whoami', { method: 'PUT' })).toBe(405)
+  expect(await post('{}', 'text/plain')).toBe(415)
+  expect(await post(`"${'x'.repeat(200_000)}"`)).toBe(413)
+  // Streams of several calls.
+  const streamHeaders = [
+    { 'trpc-accept': 'application/jsonl' },
+    { accept: 'application/jsonl' },
+    { accept: 'text/html, application/jsonl' },
+  ]
+  for (const headers of streamHeaders)
+    expect(await request('/trpc/session.whoami,session.whoami?batch=1', { headers })).toBe(400)
+  expect(await request('/batch')).toBe(400)
+  for (const body of [Buffer.of(0xc1), packBatch([])])
+    expect((await sendBatch(core.url, system.courierToken, body)).status).toBe(400)
+  expect(await post('{"json":"1","meta":{"values":["bigint"]}}')).toBe(400)
+  expect(await post('{')).toBe(400)
+  const counted = await countedCalls(core)
+  expect(counted('unknown', 'NOT_FOUND')).toBe(1)
+  expect(counted('unknown', 'METHOD_NOT_SUPPORTED')).toBe(2)
+  expect(counted('unknown', 'UNSUPPORTED_MEDIA_TYPE')).toBe(1)
+  expect(counted('unknown', 'PAYLOAD_TOO_LARGE')).toBe(1)
+  expect(counted('unknown', 'BAD_REQUEST')).toBe(streamHeaders.length + 3)
+  expect(counted('courier.lease', 'BAD_REQUEST')).toBe(2)
+  await core.stop()
+  const lines = logLines(core).map(({ caller, code, path }) => ({ caller, code, path }))
+  for (const [code, path] of [
+    ['METHOD_NOT_SUPPORTED', 'courier.report'],
+    ['UNSUPPORTED_MEDIA_TYPE', '/trpc/courier.lease'],
+    ['BAD_REQUEST', '/trpc/session.whoami,session.whoami'],
+    ['BAD_REQUEST', 'courier.lease'],
+  ])
+    expect(lines).toContainEqual({ caller: 'courier:c', code, path })
 })
 
 test.each(['TRACE', 'PUT', 'DELETE', 'OPTIONS'])('%s is no method of a call: 405', async method => {

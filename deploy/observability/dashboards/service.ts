@@ -77,7 +77,7 @@ export const service = dashboard('wallet-service', 'Wallet: service', [
         '{{code}}',
       ]),
       timeSeries('99th percentile by procedure', 's', [
-        'histogram_quantile(0.99, sum by (path, le) (rate(core_call_duration_seconds_bucket[$__rate_interval])))',
+        'histogram_quantile(0.99, sum by (path, le) (rate(core_call_duration_seconds_bucket{path!="unknown"}[$__rate_interval])))',
         '{{path}}',
       ]),
       timeSeries('Answers of core that were closed unread', 'short', [

@@ -1,7 +1,7 @@
 import { type AnyTRPCRouter, callTRPCProcedure, getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { type BatchAnswer, type BatchCall, batchCallLimit, packBatch, unpackBatch } from '@workspace-wallet/contract'
 import { z } from 'zod'
-import { recordUnknownProcedure } from '../trpc/call-log.ts'
+import { recordUnroutedCall } from '../trpc/call-log.ts'
 import type { Context } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import { isStream } from '../trpc/procedures.ts'
@@ -58,7 +58,7 @@ async function answerCall(router: AnyTRPCRouter, context: Context, given: BatchC
     const error = getTRPCErrorFromUnknown(cause)
     // tRPC has no code for this. Procedures that do not find an object also fail with NOT_FOUND, but with other messages.
     if (error.code === 'NOT_FOUND' && error.message.startsWith('No "'))
-      recordUnknownProcedure(context, { path, code: error.code })
+      recordUnroutedCall(context, { path, code: error.code })
     return { error: errorShape(error, path) }
   }
 }

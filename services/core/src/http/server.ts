@@ -17,7 +17,7 @@ import {
 import { createMetricsReader } from '@workspace-wallet/runtime/metrics-reader'
 import { isSchemaCurrent } from '../database/readiness.ts'
 import { nameOfToken } from '../places/places.ts'
-import { recordUnknownProcedure, warnSampled } from '../trpc/call-log.ts'
+import { recordUnroutedCall, warnSampled } from '../trpc/call-log.ts'
 import type { Context, OpenedCore } from '../trpc/context.ts'
 import { errorShape } from '../trpc/error-shape.ts'
 import type { CallerToken } from '../trpc/service-token.ts'
@@ -34,6 +34,8 @@ const longestCallMs = 15_000
 const linkTickMs = 1_000
 /** How many connections for batches a token may have. A gateway opens three; each can keep 200 KB that core has not read. */
 const linkLimit = 1_024
+/** Codes of requests and batches that are rejected before a procedure is chosen, by a fault of the caller. */
+const malformed = new Set(['BAD_REQUEST', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'METHOD_NOT_SUPPORTED'])
 const jsonPattern = /^application\/json[ \t]*(;|$)/i
 
 /** `links`: the connections to `/batch`, which the server does not know any more. */
@@ -65,14 +67,15 @@ export function createCoreServer(
       createContext: ({ req }): Context => contexts.get(req)!,
       onError({ error: { code }, req, path, type }) {
         const hasNoProcedure = path === undefined || type === 'unknown' || code === 'METHOD_NOT_SUPPORTED'
-        if (hasNoProcedure) recordUnknownProcedure(contexts.get(req)!, { path: path ?? '', code })
+        if (hasNoProcedure) recordUnroutedCall(contexts.get(req)!, { path: path ?? pathOf(req), code })
       },
     })
   const [answerOne, answerMany] = [createHandler(1), createHandler(100)]
   const trpc: RequestListener = (request, response) => {
-    // tRPC keeps all answers of a stream that its caller does not read, where nobody counts them.
-    const isStreamed = request.headers['trpc-accept'] === 'application/jsonl'
-    return isStreamed ? answerOne(request, response) : answerMany(request, response)
+    const { accept, 'trpc-accept': trpcAccept } = request.headers
+    // tRPC keeps all answers of a stream that its caller does not read, where nobody counts them. It takes fewer headers for a stream.
+    const mayStream = [accept, trpcAccept].some(types => types?.includes('application/jsonl'))
+    return mayStream ? answerOne(request, response) : answerMany(request, response)
   }
   const contexts = new WeakMap<IncomingMessage, Context>()
 
@@ -175,7 +178,7 @@ export function createCoreServer(
         await bodies.anotherTurn(token, link)
         return answerBatch(router, current, body, onPart)
       },
-      rejectionOf: cause => Buffer.from(JSON.stringify(rejectionOf(cause))),
+      rejectionOf: cause => Buffer.from(JSON.stringify(reject(cause, { context, path: batchPath }))),
     })
     links.add(link)
     socket.once('close', () => {
@@ -186,9 +189,14 @@ export function createCoreServer(
     if (core.stopping.aborted) link.drain()
   }
 
-  function rejectionOf(cause: unknown): { status: number; error: unknown } {
+  /** @param context of the caller, if its token is valid */
+  function reject(
+    cause: unknown,
+    { context, path }: { context: Context | undefined; path: string },
+  ): { status: number; error: unknown } {
     const error = getTRPCErrorFromUnknown(cause)
     if (error.code === 'INTERNAL_SERVER_ERROR') core.log.error({ err: cause }, 'a request failed')
+    if (context && malformed.has(error.code)) recordUnroutedCall(context, { path, code: error.code })
     // The error format of tRPC over HTTP.
     const shape = errorShape(error, undefined)
     return { status: shape.data.httpStatus, error: serialization.serialize(shape) }
@@ -198,7 +206,7 @@ export function createCoreServer(
     // The console reads with GET. What it reads is for its operator only, and only now.
     response.setHeader('cache-control', 'no-store')
     answer(request, response).catch(cause => {
-      const { status, error } = rejectionOf(cause)
+      const { status, error } = reject(cause, { context: contexts.get(request), path: pathOf(request) })
       if (response.headersSent) response.destroy()
       else send(response, status, JSON.stringify({ error }))
     })
@@ -212,7 +220,7 @@ export function createCoreServer(
       path: batchPath,
       open: (request, socket, head) => {
         openLink(request, socket, head).catch(cause => {
-          const { status, error } = rejectionOf(cause)
+          const { status, error } = reject(cause, { context: contexts.get(request), path: batchPath })
           refuseUpgrade(socket, status, JSON.stringify({ error }))
         })
       },
@@ -233,6 +241,11 @@ export function createCoreServer(
   })
   core.metrics.watchUnread(unread)
   return { server, links }
+}
+
+/** Without the query, which has inputs. */
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0]!
 }
 
 function send(response: ServerResponse, status: number, body: string | Buffer, type = 'application/json'): void {

@@ -55,7 +55,7 @@ export class Metrics {
     for (const type of postedEventTypes) this.#events.inc({ type }, 0)
     this.#callSeconds = createHistogram(this.registry, {
       name: 'core_call_duration_seconds',
-      help: 'Time from the arrival of a call to its answer, by procedure and code',
+      help: 'Time from the arrival of a call to its answer, by procedure and code; unknown: rejected before a procedure was chosen, without a duration',
       labelNames: ['path', 'code'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     })

@@ -37,17 +37,15 @@ export function recordAnswer({ core, token }: Context, call: Call, code: string)
   else core.log[level](line, 'a call was answered')
 }
 
-/** Logs and counts a call for which no middleware runs: its path is not that of a procedure, or its method or batch is not allowed. */
-export function recordUnknownProcedure({ core, token }: Context, { path, code }: { path: string; code: string }): void {
+/**
+ * Logs and counts a call, a request or a batch that is rejected before a procedure is chosen: there is no such procedure, or not with this
+ * method, or it is too large, or cannot be decoded.
+ */
+export function recordUnroutedCall({ core, token }: Context, { path, code }: { path: string; code: string }): void {
   const caller = nameOfToken(token)
   core.metrics.answered('unknown', code, 0)
   const fields = { path: shortened(path, 64), code, caller }
-  warnSampled(
-    core,
-    `unknown ${caller} ${code}`,
-    fields,
-    'a call was rejected: there is no such procedure, or not in this form',
-  )
+  warnSampled(core, `unrouted ${caller} ${code}`, fields, 'a call was rejected before a procedure was chosen')
 }
 
 /** Writes some of the lines of a kind. */
@@ -60,7 +58,7 @@ export function warnSampled(
   sampledLog.write(kind, { level: 'warn', fields, message, summary: `more: ${message}` })
 }
 
-/** Programs that are in order cause none of these. Whoever has a token can cause any number, at no cost. */
+/** Correct programs cause none of these. Whoever has a token can cause any number, at no cost. */
 function isMisuse(code: string): boolean {
   return code === 'FORBIDDEN' || code === 'BAD_REQUEST'
 }

@@ -20,11 +20,15 @@ const procedure = t.procedure.use(async ({ ctx, meta, path, signal, getRawInput,
   const { core, token } = ctx
   const { callers, logLevel, hasOwnLimit = false } = meta ?? {}
   const startedAt = performance.now()
+  const reject = (code: string) => recordAnswer(ctx, { path, requestId: undefined, startedAt, logLevel }, code)
   if (!callers?.roles.includes(token.role)) {
-    recordAnswer(ctx, { path, requestId: undefined, startedAt, logLevel }, 'FORBIDDEN')
+    reject('FORBIDDEN')
     throw new TRPCError({ code: 'FORBIDDEN', message: roleMessage(token.role, path, callers?.roles) })
   }
-  const rawInput = await getRawInput()
+  const rawInput = await getRawInput().catch((error: unknown) => {
+    reject('BAD_REQUEST')
+    throw error
+  })
   // Operators name none: theirs is in the log and the audit.
   const requestId = requestIdOf(rawInput) ?? `req_${randomUUID()}`
   const span = startCallSpan(ctx, callers, { path, requestId, rawInput })
