@@ -36,12 +36,16 @@ export class UnreadClients {
 export async function expectUnreadClosed(server: Server): Promise<void> {
   const clients = new UnreadClients(server)
   try {
-    const socket = await clients.request()
-    vi.advanceTimersByTime(29_000)
-    expect(socket.destroyed).toBe(false)
-    vi.advanceTimersByTime(2_000)
-    expect(socket.destroyed).toBe(true)
+    expectClosedAfterStall(await clients.request())
   } finally {
     clients.close()
   }
+}
+
+/** Expects a server to close its side of a connection of which nothing is read for half a minute. Timers are those of the test. */
+export function expectClosedAfterStall(socket: Socket): void {
+  vi.advanceTimersByTime(29_000)
+  expect(socket.destroyed).toBe(false)
+  vi.advanceTimersByTime(2_000)
+  expect(socket.destroyed).toBe(true)
 }

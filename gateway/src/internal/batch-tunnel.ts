@@ -8,12 +8,17 @@ import { type CoreUrls, noteNoAnswer } from './core-urls.ts'
 /** How long a core may take to open a connection for batches. */
 const openMs = 10_000
 
-/** Passes a connection for batches on to a core, which checks its token. What the core refuses is passed back. */
+/**
+ * Passes a connection for batches on to a core, which checks its token. What the core refuses is passed back.
+ *
+ * @param onOpen called with the connection to the core
+ */
 export function tunnelBatches(
   { cores, sampled }: { cores: CoreUrls; sampled: SampledLog },
   { headers, socket: { remoteAddress = '' } }: IncomingMessage,
   caller: Socket,
   head: Buffer,
+  onOpen: (core: Socket) => void,
 ): void {
   const url = cores.next()
   const request = requestHttp(new URL(batchPath, url), {
@@ -37,6 +42,7 @@ export function tunnelBatches(
     core.write(head)
     connect(caller, core)
     connect(core, caller)
+    onOpen(core)
   })
   request.on('response', async response => {
     refuseUpgrade(caller, response.statusCode ?? 502, await firstText(response))

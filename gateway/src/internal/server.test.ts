@@ -1,18 +1,32 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { batchProtocol } from '@workspace-wallet/contract'
+import { acceptUpgrade, detachUpgrade, type Log, SampledLog } from '@workspace-wallet/runtime'
 import express from 'express'
 import { afterEach, expect, test, vi } from 'vitest'
-import { expectUnreadClosed, UnreadClients } from '../../../test/setup/unread-answers.ts'
+import { upgradeText } from '../../../test/setup/batches.ts'
+import { listen } from '../../../test/setup/listen.ts'
+import { expectClosedAfterStall, expectUnreadClosed, UnreadClients } from '../../../test/setup/unread-answers.ts'
+import { until } from '../../../test/setup/until.ts'
+import { CoreUrls } from './core-urls.ts'
 import { createInternalServer } from './server.ts'
 
-afterEach(() => vi.useRealTimers())
+afterEach(() => {
+  vi.useRealTimers()
+  lines.length = 0
+})
 
 /** Larger than what the kernel accepts. */
 const answer = Buffer.alloc(16 * 2 ** 20)
 
-function createServer(memoryBytes: number) {
+const lines: object[] = []
+const log = { warn: (fields: object, message: string) => lines.push({ ...fields, message }) } as unknown as Log
+
+function createServer(memoryBytes: number, cores = new CoreUrls([])) {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   const app = express().get('/metrics', (_request, response) => void response.send(answer))
-  const tunnel = {} as Parameters<typeof createInternalServer>[1]
-  return createInternalServer(app, tunnel, memoryBytes)
+  return createInternalServer(app, { cores, sampled: new SampledLog(log) }, memoryBytes)
 }
 
 test('a client of the internal listener that does not read its answer is disconnected', async () => {
@@ -29,5 +43,29 @@ test('an address that reads nothing at the internal listener costs no other one 
     expect([slow, ...greedy].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
   } finally {
     clients.close()
+  }
+})
+
+test('a client that does not read what core sends on its connection for batches is disconnected, which is logged', async () => {
+  const core = createHttpServer().on('upgrade', (_request, socket: Socket) => {
+    detachUpgrade(socket)
+    acceptUpgrade(socket, batchProtocol)
+    socket.on('error', () => {}).write(answer)
+  })
+  const cores = new CoreUrls([`http://127.0.0.1:${await listen(core)}`])
+  const server = createServer(2 * answer.length, cores)
+  const port = await listen(server)
+  const connected = once(server, 'connection') as Promise<[Socket]>
+  const client = connect(port, '127.0.0.1').on('error', () => {})
+  try {
+    client.pause().write(upgradeText('token'))
+    const [socket] = await connected
+    await until('answers wait', () => socket.writableNeedDrain)
+    expectClosedAfterStall(socket)
+    expect(lines).toEqual([{ address: '127.0.0.1', message: 'a connection was closed: its answers were not read' }])
+  } finally {
+    client.destroy()
+    server.close()
+    core.close()
   }
 })

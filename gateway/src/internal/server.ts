@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
 import { LimitedServer, senderByNetwork, UnreadAnswers } from '@workspace-wallet/runtime'
 import type { Express } from 'express'
@@ -20,8 +21,28 @@ export function createInternalServer(
   const server = new LimitedServer(limits, {}, app, {
     protocol: batchProtocol,
     path: batchPath,
-    open: (request, socket, head) => tunnelBatches(tunnel, request, socket, head),
+    open(request, socket, head) {
+      // Later, it may have no address any more.
+      const sender = senderByNetwork(request)
+      tunnelBatches(tunnel, request, socket, head, core => {
+        const weigh = () => kept(socket) + kept(core)
+        unread.watch(socket, { sender: () => sender, weigh })
+      })
+    },
   })
-  new UnreadAnswers(server, { limitBytes: memoryBytes, senderOf: senderByNetwork })
+  const unread = new UnreadAnswers(server, {
+    limitBytes: memoryBytes,
+    senderOf: senderByNetwork,
+    onClosed: address =>
+      tunnel.sampled.write('unread', {
+        level: 'warn',
+        fields: { address },
+        message: 'a connection was closed: its answers were not read',
+        summary: 'more: a connection was closed: its answers were not read',
+      }),
+  })
   return server
 }
+
+/** What this process keeps of both directions of a connection, in bytes. */
+const kept = ({ readableLength, writableLength }: Socket) => readableLength + writableLength
