@@ -28,7 +28,7 @@ test('the page has a section for each threat', () => {
     'Forged receipts',
     'Key enumeration',
     'Smuggling',
-    'Sentences about wrong signatures',
+    'Hints about wrong signatures',
     'Path confusion',
     'Stolen dump',
     'Insider with database access',
