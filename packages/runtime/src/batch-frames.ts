@@ -63,6 +63,11 @@ export class FrameReader {
     return this.#head !== null || this.#partialHeadBytes > 0
   }
 
+  /** Whether the rest of a body is dropped. */
+  get isSkipping(): boolean {
+    return this.#isSkipping
+  }
+
   /** How many bytes arrived while this reader was paused, and are kept until `resume`. */
   get keptBytes(): number {
     return this.#rest.length

@@ -27,6 +27,8 @@ const freePieces = 1024
 const pieceBytes = 64
 /** Pieces from this size are kept as they are until somebody reads the body. */
 const largePieceBytes = 4096
+/** From this size on, what waits to be read keeps Node from reading more of the connection. It has read up to 64 KiB at once. */
+const waitingBytes = 4096
 
 /** How much longer a body may take if this process did not run at its deadline. */
 const graceMs = 1_000
@@ -77,7 +79,7 @@ export function limitPieces(request: IncomingMessage): void {
       // Most bodies are one piece, which is not copied.
       unread.append(piece, unread.length === 0 ? piece.length : unread.capacityFor(piece.length))
     }
-    return request.readableLength + unread.length < request.readableHighWaterMark
+    return request.readableLength + unread.length < waitingBytes
   }
 }
 

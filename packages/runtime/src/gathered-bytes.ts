@@ -1,5 +1,5 @@
-/** Capacity of the first buffer that several pieces are copied into. */
-const firstBytes = 4096
+/** Capacity of the first buffer that several pieces are copied into: little, because few bytes may stay in it. */
+const firstBytes = 256
 
 const empty: Buffer = Buffer.alloc(0)
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import express from 'express'
 import { afterEach, expect, test } from 'vitest'
 import { until } from '../../../test/setup/until.ts'
@@ -171,6 +172,34 @@ test('large pieces of a body that nobody reads yet stay separate, and in order',
   expect(pieces.join('')).toBe((small + small + large).repeat(2))
   expect(pieces).toContain(large)
   expect(pieces).toContain(small + small)
+  socket.destroy()
+})
+
+test('small pieces between large ones take little memory', async () => {
+  const requests: IncomingMessage[] = []
+  const { port } = await serve(request => requests.push(request))
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  const part = `1\r\nx\r\n1\r\nx\r\n1000\r\n${'y'.repeat(4096)}\r\n`
+  socket.write(`${request('Transfer-Encoding: chunked\r\n')}${part.repeat(10)}0\r\n\r\n`)
+  await until('the body has arrived', () => requests[0]?.complete)
+  const pieces: Buffer[] = []
+  requests[0]!.on('data', piece => pieces.push(piece))
+  await once(requests[0]!, 'end')
+  const memory = new Set(pieces.map(({ buffer }) => buffer))
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  expect(bytes).toBe(10 * 4098)
+  expect([...memory].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(1.2 * bytes)
+  socket.destroy()
+})
+
+test('while nobody reads a body, little of it is read from the connection', async () => {
+  const requests: IncomingMessage[] = []
+  const { port } = await serve(request => requests.push(request))
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  socket.write(request('Content-Length: 16777216\r\n') + 'x'.repeat(2 ** 24))
+  await until('some has arrived', () => (requests[0]?.readableLength ?? 0) > 4096)
+  for (let iteration = 0; iteration < 100; iteration++) await nextIteration()
+  expect(requests[0]!.readableLength).toBeLessThanOrEqual(68 * 1024)
   socket.destroy()
 })
 
