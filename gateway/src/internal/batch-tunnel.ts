@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import type { Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { acceptUpgrade, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
+import { acceptUpgrade, networkOf, Rotation, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
 import { firstText } from '@workspace-wallet/runtime/first-text'
 import { type CoreUrls, noteNoAnswer } from './core-urls.ts'
 
@@ -40,8 +41,9 @@ export function tunnelBatches(
     acceptUpgrade(caller, batchProtocol)
     caller.write(coreHead)
     core.write(head)
-    connect(caller, core)
-    connect(core, caller)
+    const client = networkOf(remoteAddress)
+    connect(caller, core, client)
+    connect(core, caller, client)
     onOpen(core)
   })
   request.on('response', async response => {
@@ -56,8 +58,22 @@ export function tunnelBatches(
   request.end()
 }
 
+/** The connections of a client, in both directions: Node would read megabytes of each before it serves others. */
+const rotation = new Rotation()
+
 /** Passes on what `from` sends, at the pace of `to`, and its end. */
-function connect(from: Socket, to: Socket): void {
-  from.pipe(to.setNoDelay())
+function connect(from: Socket, to: Socket, client: string): void {
+  to.setNoDelay()
   from.once('close', () => to.destroySoon())
+  // After an error, both are closed.
+  passOn(from, to, client).catch(() => {})
+}
+
+async function passOn(from: Socket, to: Socket, client: string): Promise<void> {
+  for await (const piece of from.iterator({ destroyOnReturn: false })) {
+    const turn = rotation.next(client, from)
+    if (!to.write(piece)) await once(to, 'drain')
+    await turn
+  }
+  to.end()
 }

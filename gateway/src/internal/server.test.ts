@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { batchProtocol } from '@workspace-wallet/contract'
 import { acceptUpgrade, detachUpgrade, type Log, SampledLog } from '@workspace-wallet/runtime'
 import express from 'express'
@@ -65,6 +66,39 @@ test('a client that does not read what core sends on its connection for batches 
     expect(lines).toEqual([{ address: '127.0.0.1', message: 'a connection was closed: its answers were not read' }])
   } finally {
     client.destroy()
+    server.close()
+    core.close()
+  }
+})
+
+test('of what the connections of a client send for core, a piece is passed on at a time', async () => {
+  const core = createHttpServer().on('upgrade', (_request, socket: Socket) => {
+    detachUpgrade(socket)
+    acceptUpgrade(socket, batchProtocol)
+    socket.resume()
+  })
+  const server = createServer(2 * answer.length, new CoreUrls([`http://127.0.0.1:${await listen(core)}`]))
+  const callers: Socket[] = []
+  server.on('connection', socket => callers.push(socket))
+  const port = await listen(server)
+  const clients = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  try {
+    await Promise.all(clients.map(client => once(client.setNoDelay(), 'connect')))
+    for (const client of clients) client.write(upgradeText('token'))
+    await Promise.all(clients.map(client => once(client, 'data')))
+    const readBytes = () => callers.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+    const piece = Buffer.alloc(2 ** 20)
+    const writeMore = (client: Socket) => void (client.writable && client.write(piece, () => writeMore(client)))
+    for (const client of clients) writeMore(client)
+    const inIteration: number[] = []
+    for (let before = readBytes(); inIteration.length < 100; before = readBytes()) {
+      await nextIteration()
+      inIteration.push(readBytes() - before)
+    }
+    // Node reads ahead of the first piece of each.
+    expect(Math.max(...inIteration.slice(50))).toBeLessThanOrEqual(2 ** 18)
+  } finally {
+    for (const client of clients) client.destroy()
     server.close()
     core.close()
   }

@@ -125,6 +125,22 @@ test('a ping is answered while batches of its token wait', async () => {
   expect(answered).toBeLessThan(busy.length / 2)
 })
 
+test('of frames that are too large, a piece is dropped at a time, on all connections of a token', async () => {
+  const bodies = new CallBodies(2 ** 20)
+  const links = await Promise.all(Array.from({ length: 10 }, () => openLink(bodies)))
+  const frame = packFrame(frameKinds.batch, 1, Buffer.alloc(16_000_000))
+  const writeMore = (client: Socket) => void (client.writable && client.write(frame, () => writeMore(client)))
+  for (const { client } of links) writeMore(client.resume())
+  const readBytes = () => links.reduce((sum, { socket }) => sum + socket.bytesRead, 0)
+  const inIteration: number[] = []
+  for (let before = 0; inIteration.length < 100; before = readBytes()) {
+    await nextIteration()
+    inIteration.push(readBytes() - before)
+  }
+  // Node reads ahead of the first piece of each.
+  expect(Math.max(...inIteration.slice(50))).toBeLessThanOrEqual(2 ** 18)
+})
+
 test('what core has not read counts as memory', async () => {
   const { client, link } = await openLink()
   client.resume().write(times(50_000, packFrame(frameKinds.ping)))

@@ -100,6 +100,8 @@ export class CallLink {
   #read(piece: Buffer): void {
     this.#silentTicks = 0
     this.#reader.push(piece)
+    // What is dropped of a frame takes time, too.
+    if (this.#reader.isSkipping) void this.#wait(this.#options.bodies.anotherTurn(this.#options.token, this))
   }
 
   #onHead({ kind, id, bytes }: FrameHead): boolean {
