@@ -10,6 +10,8 @@ import { Webhook } from '../webhooks/entities.ts'
 export type SecretHolder = ApiKey | Webhook
 type SecretKind = 'apiKey' | 'webhook'
 
+/** Rows that a page reads at most, also if it finds nothing: rewrapping locks changes of access meanwhile. */
+const rowsPerPage = 5_000
 const tables = { apiKey: 'api_key', webhook: 'webhook' } as const
 
 /** `after`: the last object of the previous page. `except`: key-encryption keys whose secrets are left out. */
@@ -34,37 +36,42 @@ export async function findHolders(
   const kind = kindAfter(after)
   const first = uuidFromId(kind, after ?? absentId(kind))
   if (!first) throw new DomainError('S012', { field: 'after', reason: 'NOT_A_POSITION' })
+  const table = tables[kind]
   // The second part of an encrypted secret is the ID of its key-encryption key (packages/runtime/src/secrets.ts).
-  const rows = await em.execute<{ id: Uuid }[]>(
-    `select id from ${tables[kind]}
-     where id > ? and (secret <> '' and split_part(secret, '.', 2) <> all (?::text[])
-       or previous_secret is not null and split_part(previous_secret, '.', 2) <> all (?::text[]))
-     order by id limit ?`,
-    [first, textArray(except), textArray(except), limit],
+  const [found] = await em.execute<[{ ids: Uuid[]; end: Uuid | null }]>(
+    `select array(
+       select id from (select id, secret, previous_secret from ${table} where id > ? order by id limit ${rowsPerPage}) page
+       where secret <> '' and split_part(secret, '.', 2) <> all (?::text[])
+         or previous_secret is not null and split_part(previous_secret, '.', 2) <> all (?::text[])
+       order by id limit ?) as ids,
+       (select id from ${table} where id > ? order by id offset ${rowsPerPage - 1} limit 1) as end`,
+    [first, textArray(except), textArray(except), limit, first],
   )
+  const { ids, end } = found
   const lockMode = isLocked ? LockMode.PESSIMISTIC_WRITE : LockMode.NONE
   const options = { orderBy: { id: 'asc' }, lockMode } as const
   const idsOf = <Kind extends SecretKind>(kind: Kind) => ({
-    id: { $in: rows.map(({ id }) => idFromUuid(kind, id as Uuid<Kind>)) },
+    id: { $in: ids.map(id => idFromUuid(kind, id as Uuid<Kind>)) },
   })
   const holders: SecretHolder[] =
     kind === 'apiKey' ? await em.find(ApiKey, idsOf(kind), options) : await em.find(Webhook, idsOf(kind), options)
-  if (rows.length === limit) return { holders, next: idFromUuid(kind, rows.at(-1)!.id) }
+  const last = ids.length === limit ? ids.at(-1) : end
+  if (last) return { holders, next: idFromUuid(kind, last) }
   return { holders, next: kind === 'apiKey' ? absentId('webhook') : null }
 }
 
 const pageSize = 100
 
 /**
- * All API keys and webhooks with secrets, one page at a time.
+ * Pages of all API keys and webhooks with secrets.
  *
  * @param em is forked for each page, so that memory is bounded
  * @param except called before each page: key-encryption keys whose secrets are left out
  */
-export async function* allHolders(em: Em, except: () => readonly string[]): AsyncGenerator<SecretHolder> {
+export async function* pagesOfHolders(em: Em, except: () => readonly string[]): AsyncGenerator<SecretHolder[]> {
   for (let after: string | null | undefined; after !== null; ) {
     const page: PageOfHolders = await findHolders(em.fork(), { after, except: except(), limit: pageSize })
-    yield* page.holders
+    yield page.holders
     after = page.next
   }
 }

@@ -2,6 +2,7 @@ import { kekStatusInput, kekStatusStep, rewrapInput, rewrapStep } from '@workspa
 import { rewrapSecrets } from '../keks/rewrap.ts'
 import { findKekStatus } from '../keks/status.ts'
 import { stepThrough } from '../places/merge.ts'
+import { takeSlot } from '../search/bounded-search.ts'
 import { router } from '../trpc/init.ts'
 import { homeAdminProcedure, homeReadProcedure } from '../trpc/procedures.ts'
 import { inTransaction } from '../trpc/transactions.ts'
@@ -11,8 +12,10 @@ export const keks = router({
   status: homeReadProcedure
     .input(kekStatusInput)
     .output(kekStatusStep)
-    .query(({ ctx: { places }, input }) =>
-      stepThrough(places.all, input.after, ({ orm, keyRing }, after) => findKekStatus(orm.em.fork(), keyRing, after)),
+    .query(({ ctx, input }) =>
+      stepThrough(ctx.places.all, input.after, (place, after) =>
+        takeSlot(place, ctx, () => findKekStatus(place.orm.em.fork(), place.keyRing, after)),
+      ),
     ),
 
   rewrap: homeAdminProcedure
