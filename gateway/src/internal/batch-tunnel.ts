@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import type { Socket } from 'node:net'
 import { batchPath, batchProtocol } from '@workspace-wallet/contract'
-import { acceptUpgrade, networkOf, Rotation, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
+import { acceptUpgrade, Rotation, refuseUpgrade, type SampledLog } from '@workspace-wallet/runtime'
 import { firstText } from '@workspace-wallet/runtime/first-text'
 import { type CoreUrls, noteNoAnswer } from './core-urls.ts'
 
@@ -41,9 +41,10 @@ export function tunnelBatches(
     acceptUpgrade(caller, batchProtocol)
     caller.write(coreHead)
     core.write(head)
-    const client = networkOf(remoteAddress)
-    connect(caller, core, client)
-    connect(core, caller, client)
+    // Core has checked it.
+    const token = headers.authorization ?? ''
+    connect(caller, core, token)
+    connect(core, caller, token)
     onOpen(core)
   })
   request.on('response', async response => {
@@ -58,20 +59,20 @@ export function tunnelBatches(
   request.end()
 }
 
-/** The connections of a client, in both directions: Node would read megabytes of each before it serves others. */
+/** Of the connections of a token, in both directions: Node would read megabytes of each before it serves others. */
 const rotation = new Rotation()
 
 /** Passes on what `from` sends, at the pace of `to`, and its end. */
-function connect(from: Socket, to: Socket, client: string): void {
+function connect(from: Socket, to: Socket, token: string): void {
   to.setNoDelay()
   from.once('close', () => to.destroySoon())
   // After an error, both are closed.
-  passOn(from, to, client).catch(() => {})
+  passOn(from, to, token).catch(() => {})
 }
 
-async function passOn(from: Socket, to: Socket, client: string): Promise<void> {
+async function passOn(from: Socket, to: Socket, token: string): Promise<void> {
   for await (const piece of from.iterator({ destroyOnReturn: false })) {
-    const turn = rotation.next(client, from)
+    const turn = rotation.next(token, from)
     if (!to.write(piece)) await once(to, 'drain')
     await turn
   }

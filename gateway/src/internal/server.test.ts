@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { batchProtocol } from '@workspace-wallet/contract'
 import { acceptUpgrade, detachUpgrade, type Log, SampledLog } from '@workspace-wallet/runtime'
 import express from 'express'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { upgradeText } from '../../../test/setup/batches.ts'
 import { listen } from '../../../test/setup/listen.ts'
 import { expectClosedAfterStall, expectUnreadClosed, UnreadClients } from '../../../test/setup/unread-answers.ts'
@@ -71,25 +71,46 @@ test('a client that does not read what core sends on its connection for batches 
   }
 })
 
-test('of what the connections of a client send for core, a piece is passed on at a time', async () => {
-  const core = createHttpServer().on('upgrade', (_request, socket: Socket) => {
+describe('of what the connections of a token send for core', () => {
+  const received = new Map<string, number>()
+  const core = createHttpServer().on('upgrade', ({ headers: { authorization = '' } }, socket: Socket) => {
     detachUpgrade(socket)
     acceptUpgrade(socket, batchProtocol)
-    socket.resume()
+    socket.on('data', ({ length }) => received.set(authorization, (received.get(authorization) ?? 0) + length))
   })
-  const server = createServer(2 * answer.length, new CoreUrls([`http://127.0.0.1:${await listen(core)}`]))
   const callers: Socket[] = []
-  server.on('connection', socket => callers.push(socket))
-  const port = await listen(server)
-  const clients = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => {}))
-  try {
-    await Promise.all(clients.map(client => once(client.setNoDelay(), 'connect')))
-    for (const client of clients) client.write(upgradeText('token'))
-    await Promise.all(clients.map(client => once(client, 'data')))
-    const readBytes = () => callers.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  const clients: Socket[] = []
+  let server: Server
+  let port: number
+  beforeEach(async () => {
+    server = createServer(2 * answer.length, new CoreUrls([`http://127.0.0.1:${await listen(core)}`]))
+    server.on('connection', socket => callers.push(socket))
+    port = await listen(server)
+  })
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.destroy()
+    server.close()
+    core.close()
+  })
+
+  async function open(token: string): Promise<Socket> {
+    const client = connect(port, '127.0.0.1').on('error', () => {})
+    clients.push(client)
+    client.write(upgradeText(token))
+    await once(client, 'data')
+    return client
+  }
+
+  /** Opens connections that send without an end. */
+  async function flood(token: string, connections: number): Promise<void> {
     const piece = Buffer.alloc(2 ** 20)
     const writeMore = (client: Socket) => void (client.writable && client.write(piece, () => writeMore(client)))
-    for (const client of clients) writeMore(client)
+    for (const client of await Promise.all(Array.from({ length: connections }, () => open(token)))) writeMore(client)
+  }
+
+  test('a piece is passed on at a time', async () => {
+    await flood('a', 10)
+    const readBytes = () => callers.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
     const inIteration: number[] = []
     for (let before = readBytes(); inIteration.length < 100; before = readBytes()) {
       await nextIteration()
@@ -97,9 +118,15 @@ test('of what the connections of a client send for core, a piece is passed on at
     }
     // Node reads ahead of the first piece of each.
     expect(Math.max(...inIteration.slice(50))).toBeLessThanOrEqual(2 ** 18)
-  } finally {
-    for (const client of clients) client.destroy()
-    server.close()
-    core.close()
-  }
+  })
+
+  test('nothing waits behind that of another token', async () => {
+    await flood('a', 30)
+    const other = await open('b')
+    other.write(Buffer.alloc(2 ** 20))
+    let iterations = 0
+    for (; received.get('Bearer b') !== 2 ** 20; iterations++) await nextIteration()
+    // About 20 pieces; with a turn of 31 each, it would be 600 iterations.
+    expect(iterations).toBeLessThan(200)
+  })
 })
