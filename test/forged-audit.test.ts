@@ -145,7 +145,7 @@ test('no entry hides what a row that its owner has reset to an earlier state wou
   expect(new Set(await rules())).toEqual(new Set([...found, 'audit-chain']))
 })
 
-test('an entry or a workspace with the nil UUID, which stands for no workspace, is refused', async () => {
+test('an entry, a workspace, a ledger or a move with the nil UUID, which stands for no workspace, is refused', async () => {
   const nil = '00000000-0000-0000-0000-000000000000'
   await expect(forge({ action: 'ledger.verify', json: '{}', workspace: nil })).rejects.toMatchObject({ code: '23514' })
   const insert = query(
@@ -154,6 +154,11 @@ test('an entry or a workspace with the nil UUID, which stands for no workspace, 
     [nil],
   )
   await expect(insert).rejects.toMatchObject({ code: '23514' })
+  // As a workspace that moves, it would keep all actions on no workspace from the audit, such as disabling an operator.
+  const open = query(system.database.serviceUrl, `select open_ledger($1, date_trunc('milliseconds', now()), '\\x00')`, [
+    nil,
+  ])
+  await expect(open).rejects.toMatchObject({ code: '23514' })
   await verifyLedger(system.admin, {})
   expect((await system.admin.system.status.query()).lastVerification).toMatchObject({ isGenuine: true })
 })

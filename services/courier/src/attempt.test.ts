@@ -245,6 +245,8 @@ test.each<[KeyKind, boolean]>([
   )
 })
 
+const noContent = 'HTTP/1.1 204 No Content\r\n\r\n'
+
 test('certificates that take long to check delay only attempts of their workspace', async () => {
   const [slow, usual] = [await serveHttps(await makeSlowChain()), await serveHttps(trusted)]
   // The first handshake of a process also reads the certificates that it trusts.
@@ -255,6 +257,13 @@ test('certificates that take long to check delay only attempts of their workspac
   expect(await to(`https://localhost:${usual}/`, {}, 'usual')).toMatchObject({ result: 'success' })
   expect(ended).toBeLessThan(3)
   expect(await Promise.all(attempts)).toMatchObject(attempts.map(() => ({ result: 'tls' })))
+})
+
+test('a receiver without TLS waits for the turn of its workspace, too', async () => {
+  const [slow, plain] = [await serveHttps(await makeSlowChain()), await serveBytes(socket => socket.end(noContent))]
+  expect(await to(`https://localhost:${slow}/`, {}, 'turns')).toMatchObject({ result: 'tls' })
+  expect(await to(`http://127.0.0.1:${plain}/`, { timeoutMs: 200 }, 'turns')).toMatchObject({ result: 'timeout' })
+  expect(await to(`http://127.0.0.1:${plain}/`, {}, 'usual')).toMatchObject({ result: 'success' })
 })
 
 test('a receiver cannot begin another handshake on a connection', async () => {

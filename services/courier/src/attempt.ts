@@ -5,11 +5,11 @@ import { isIPv6 } from 'node:net'
 import { DEFAULT_CIPHERS } from 'node:tls'
 import type { Delivery, FieldReason, LeasedWebhook } from '@workspace-wallet/contract'
 import { type AddressBlock, literalAddress, webhookAddressFault } from '@workspace-wallet/runtime'
+import { LimitedAgent, LimitedTlsAgent } from './limited-agents.ts'
+import { ReceiverTurns } from './receiver-turns.ts'
 import type { Resolve } from './resolve.ts'
 import { retryAfterSeconds } from './retry-after.ts'
 import { TlsError } from './tls-error.ts'
-import { LimitedTlsAgent } from './tls-limits.ts'
-import { TlsTurns } from './tls-turns.ts'
 
 export type AttemptOptions = {
   /** WEBHOOK_ALLOWED_NETWORKS. */
@@ -64,13 +64,13 @@ const ciphers = `${DEFAULT_CIPHERS}:!kDHE`
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 
 /** No connection, no TLS session and no proxy is shared: each attempt goes to an address that was checked for it. */
-const httpAgent = new http.Agent({ keepAlive: false })
-const httpsOptions = { keepAlive: false, maxCachedSessions: 0, ciphers, secureOptions }
-const tlsTurns = new TlsTurns()
+const httpOptions = { keepAlive: false }
+const httpsOptions = { ...httpOptions, maxCachedSessions: 0, ciphers, secureOptions }
+const receiverTurns = new ReceiverTurns()
 
 /**
  * Sends one event, once. It follows no redirect. The connection is closed when the headers of the response have arrived:
- * its body is not read. Never rejects.
+ * no more of it is read. Never rejects.
  *
  * @param webhook every address of the host of its URL is checked
  * @param traceparent a header that the signature of the event does not cover
@@ -92,14 +92,15 @@ export async function attempt(
   if (!target) return failed('refused', 'NOT_A_URL')
   const isHttps = target.protocol === 'https:'
   // It would wait until its deadline.
-  if (isHttps && tlsTurns.pauseMs(workspaceId) > options.timeoutMs) return failed('tls', 'ERR_TLS_TOO_SLOW')
+  if (isHttps && receiverTurns.pauseMs(workspaceId) > options.timeoutMs) return failed('tls', 'ERR_TLS_TOO_SLOW')
   try {
     const addresses = await addressesOf(target, options.resolve, deadline)
     if (addresses.length > maxAddresses) return failed('refused', 'TOO_MANY_ADDRESSES')
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
     const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }
-    const agent = isHttps ? new LimitedTlsAgent(httpsOptions, tlsTurns, workspaceId) : httpAgent
+    const turns = { turns: receiverTurns, workspaceId }
+    const agent = isHttps ? new LimitedTlsAgent(httpsOptions, turns) : new LimitedAgent(httpOptions, turns)
     const answer = await send(
       target,
       { ...delivery, headers },

@@ -8,7 +8,7 @@ import { shownTimes } from './times.ts'
 export const moves = `
   -- The last move of each workspace that has ever moved here or away from here.
   create table workspace_move (
-    workspace_id uuid primary key,
+    workspace_id uuid primary key check (workspace_id <> '00000000-0000-0000-0000-000000000000'),
     -- Counts the moves of the workspace, over all places: the highest one is valid.
     generation bigint not null check (generation > 0),
     -- ARRIVING: its rows are copied to here, and are not used. PRESENT: it is here. LEAVING: it is here until it has arrived, and nothing

@@ -12,7 +12,7 @@ export const wallets = `
   -- One row per workspace: its lock and its counters. Every posting locks it first, so the postings of a workspace have
   -- one order, and their numbers have no gaps.
   create table ledger (
-    workspace_id uuid primary key,
+    workspace_id uuid primary key check (workspace_id <> '00000000-0000-0000-0000-000000000000'),
     status ledger_status not null default 'OPEN',
     wallet_count bigint not null default 0,
     order_count bigint not null default 0,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TlsTurns } from './tls-turns.ts'
+import { ReceiverTurns } from './receiver-turns.ts'
 
 function useCpu(ms: number): void {
   const before = process.threadCpuUsage()
@@ -10,7 +10,7 @@ function useCpu(ms: number): void {
 }
 
 test('after bytes that take long, only others of the same workspace wait, in order', async () => {
-  const turns = new TlsTurns()
+  const turns = new ReceiverTurns()
   const given: string[] = []
   turns.take('slow', turns.newAllowance(), () => useCpu(10))
   const ended = new Promise<void>(resolve => {
@@ -33,7 +33,7 @@ test('after bytes that take long, only others of the same workspace wait, in ord
 })
 
 test('a workspace that takes long at a time waits for more times as long', () => {
-  const turns = new TlsTurns()
+  const turns = new ReceiverTurns()
   // Each at once: the pause goes on meanwhile.
   turns.take('50', turns.newAllowance(), () => useCpu(50))
   expect(turns.pauseMs('50')).toBeGreaterThan(50 * 10)
@@ -43,7 +43,7 @@ test('a workspace that takes long at a time waits for more times as long', () =>
 })
 
 test('pieces of one connection that take little each count together, and those of several do not', () => {
-  const turns = new TlsTurns()
+  const turns = new ReceiverTurns()
   for (let piece = 0; piece < 6; piece++) turns.take('several', turns.newAllowance(), () => useCpu(1))
   expect(turns.pauseMs('several')).toBe(0)
   const allowance = turns.newAllowance()

@@ -1,29 +1,32 @@
+import http from 'node:http'
 import https from 'node:https'
 import net, { type Socket, type TcpNetConnectOpts } from 'node:net'
 import { Duplex } from 'node:stream'
 import tls, { type ConnectionOptions } from 'node:tls'
 import { HandshakeReader } from './handshake-reader.ts'
+import type { ReceiverTurns } from './receiver-turns.ts'
 import { TlsError } from './tls-error.ts'
-import type { TlsTurns } from './tls-turns.ts'
 
 /**
  * What a receiver may send until its handshake is complete, most of which is its certificates: usually 3 to 6 KB. OpenSSL accepts 100 KB,
- * and decodes and checks the keys and names of all certificates before it says that it does not trust them. `TlsTurns` cannot interrupt
+ * and decodes and checks the keys and names of all certificates before it says that it does not trust them. `ReceiverTurns` cannot interrupt
  * that.
  */
 const maxHandshakeBytes = 16_384
 
-/** A connection whose bytes are counted, read, and wait for the turn of their workspace, before OpenSSL gets them. */
+/** A connection whose bytes wait for the turn of their workspace. With TLS, those of the handshake are counted and read before. */
 class LimitedConnection extends Duplex {
   readonly #socket: Socket
   readonly #handshake = new HandshakeReader()
-  #isComplete = false
+  /** Whether there is no handshake, or no more. */
+  #isComplete: boolean
   #leftBytes = maxHandshakeBytes
   #isWaiting = false
 
-  constructor(socket: Socket, turns: TlsTurns, workspaceId: string) {
+  constructor(socket: Socket, { turns, workspaceId, hasTls }: Turns & { hasTls: boolean }) {
     super()
     this.#socket = socket
+    this.#isComplete = !hasTls
     const allowance = turns.newAllowance()
     const take = (give: () => void) => turns.take(workspaceId, allowance, give)
     socket.on('data', piece => {
@@ -95,23 +98,37 @@ class LimitedConnection extends Duplex {
   }
 }
 
-/**
- * Makes connections that end if the receiver sends more than `maxHandshakeBytes` until the handshake is complete, or a certificate that
- * `HandshakeReader` refuses. What it sends waits for the turn of its workspace.
- */
-export class LimitedTlsAgent extends https.Agent {
-  readonly #turns: TlsTurns
-  readonly #workspaceId: string
+/** `workspaceId`: whose receivers the connections are for. */
+type Turns = { turns: ReceiverTurns; workspaceId: string }
 
-  /** @param workspaceId whose receivers the connections are for */
-  constructor(options: https.AgentOptions, turns: TlsTurns, workspaceId: string) {
+/** Makes connections without TLS. What the receiver sends waits for the turn of its workspace. */
+export class LimitedAgent extends http.Agent {
+  readonly #turns: Turns
+
+  constructor(options: http.AgentOptions, turns: Turns) {
     super(options)
     this.#turns = turns
-    this.#workspaceId = workspaceId
+  }
+
+  override createConnection(options: TcpNetConnectOpts): Duplex {
+    return new LimitedConnection(net.connect(options), { ...this.#turns, hasTls: false })
+  }
+}
+
+/**
+ * Makes connections with TLS, which also end if the receiver sends more than `maxHandshakeBytes` until the handshake is complete, or a
+ * certificate that `HandshakeReader` refuses.
+ */
+export class LimitedTlsAgent extends https.Agent {
+  readonly #turns: Turns
+
+  constructor(options: https.AgentOptions, turns: Turns) {
+    super(options)
+    this.#turns = turns
   }
 
   override createConnection(options: ConnectionOptions & TcpNetConnectOpts): tls.TLSSocket {
-    const connection = new LimitedConnection(net.connect(options), this.#turns, this.#workspaceId)
+    const connection = new LimitedConnection(net.connect(options), { ...this.#turns, hasTls: true })
     const secure = tls.connect({ ...options, socket: connection })
     connection.readHandshakeOf(secure)
     return secure
