@@ -2,7 +2,7 @@
  * Faults between core and PostgreSQL, at each point of a batch. Every answer stays true: after 2000 the transfer exists,
  * after S002 it does not, S003 is for outcomes that cannot be known, and each bizId makes exactly one transfer.
  */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mintId, uuidFromId } from '@workspace-wallet/contract'
 import { createCoreClient, domainErrorOf } from '@workspace-wallet/core-client'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -11,6 +11,7 @@ import { chooseSeed, Random } from '../cli/processes/random.ts'
 import { type Answer, call, createPath } from './setup/client.ts'
 import { connect, execute, query } from './setup/database.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from './setup/fault-proxy.ts'
+import { type LogLine, logLines } from './setup/log-lines.ts'
 import { mountSmallDisk } from './setup/small-disk.ts'
 import { type System, startSystem } from './setup/system.ts'
 import { until } from './setup/until.ts'
@@ -538,4 +539,16 @@ test('after faults at random points under load, every answer is true, and each b
 
 test('the ledger is sound after these tests', async () => {
   expect(await verifyLedger(system)).toMatchObject({ ok: true, violations: [] })
+})
+
+test('a core that starts while its database is unavailable checks its key-encryption keys as soon as it is', async () => {
+  proxy.cut()
+  const core = await system.startCore({
+    DATABASE_URL: proxy.through(system.database.serviceUrl),
+    KEY_ENCRYPTION_KEYS: `other:${randomBytes(32).toString('base64')}`,
+  })
+  await proxy.restore()
+  const isFault = ({ level, msg }: LogLine) => level === 50 && msg.startsWith('KEY_ENCRYPTION_KEYS lacks k1')
+  await until('the fault is logged', () => logLines(core).some(isFault))
+  await core.stop()
 })

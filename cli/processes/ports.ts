@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 
 /** Below the ports that the system gives to programs that ask for any port, and to connections: from 32768 on Linux. */
 const [firstPort, endPort] = [20_000, 32_768]
@@ -23,9 +24,17 @@ export async function lowestUnprivilegedPort(): Promise<number> {
   return Number(await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '0'))
 }
 
-/** Whether a program listens on this port of 127.0.0.1. */
+/** Whether a program listens on this port of 127.0.0.1. It connects: a program that starts could not listen on the port of a listener. */
 export async function isListenedOn(port: number): Promise<boolean> {
-  return (await listenErrorOf('127.0.0.1', port)) === 'EADDRINUSE'
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
 }
 
 /** Why a program cannot listen on this port: 'EADDRINUSE', 'EACCES', … Undefined if it can. */

@@ -31,7 +31,8 @@ export async function redisCommand<Reply>(server: Pick<Redis, 'port'>, ...args: 
     return await sendCommand(server, args)
   } catch (error) {
     // A Sentinel closes the connections of a server when it makes it a primary or a replica.
-    if (!(error instanceof SocketClosedUnexpectedlyError)) throw error
+    const isReset = (error as NodeJS.ErrnoException).code === 'ECONNRESET'
+    if (!isReset && !(error instanceof SocketClosedUnexpectedlyError)) throw error
     return sendCommand(server, args)
   }
 }

@@ -53,13 +53,15 @@ afterAll(async () => {
   await postgres?.stop()
 })
 
-/** Transfers, a list and a request with a wrong secret, one after another: rates need several scrapes. */
+/** Transfers, a list, a request with a wrong secret, and a call of no procedure, one after another: rates need several scrapes. */
 async function makeTraffic(): Promise<void> {
   for (let at = 0; !hasEnded.signal.aborted; at++) {
     const through = { ...system, baseUrl: system.gateways[at % 2]!.url }
     await call(through, 'POST', createPath, { ...transferOrder(system), amount: '0.01', bizId: `traffic-${at}` })
     await call(through, 'GET', '/api/v1/wallets')
     await call(through, 'GET', '/api/v1/wallets', undefined, { secret: 'wrong' })
+    const headers = { authorization: `Bearer ${system.courierToken}` }
+    await fetch(`${system.cores[at % 2]!.url}/trpc/wallets.other`, { headers })
   }
 }
 

@@ -5,6 +5,7 @@ import {
   createLog,
   defaultBodyMemoryBytes,
   endProgram,
+  pause,
   StoredDataError,
   storedDataExitCode,
   waitAtMost,
@@ -82,7 +83,7 @@ async function main(config: CoreConfig): Promise<void> {
 
 /**
  * Checks that core can use its connections, and that the configured keys are those of the database. Core also starts while the
- * database is unavailable: each new connection checks this again.
+ * database is unavailable.
  *
  * @throws StoredDataError, UnsuitableSession
  */
@@ -90,6 +91,7 @@ async function checkHome(place: Core): Promise<void> {
   const faults = await findFaults(place).catch(error => {
     if (error instanceof UnsuitableSession) throw error
     place.log.warn({ err: error }, 'the database is not available yet')
+    void checkLater(place)
     return []
   })
   if (faults.length > 0) throw new StoredDataError(faults)
@@ -101,6 +103,17 @@ async function checkFurther(place: Core): Promise<void> {
     for (const fault of await findFaults(place)) place.log.error(fault)
   } catch (error) {
     place.log.error({ err: error }, 'a place cannot be used now')
+    void checkLater(place)
+  }
+}
+
+/** Checks a place when its database is available. By then, core may have served others, so what is wrong is only logged. */
+async function checkLater(place: Core): Promise<void> {
+  for (let faults: string[] | undefined; !faults; ) {
+    await pause(checkAgainMs, place.stopping)
+    if (place.stopping.aborted) return
+    faults = await findFaults(place).catch(() => undefined)
+    for (const fault of faults ?? []) place.log.error(fault)
   }
 }
 
@@ -114,6 +127,7 @@ async function findFaults({ checkConnections, orm, keyRing, log }: Core): Promis
   return faultsOfKeyRing(orm.em, keyRing, log)
 }
 
+const checkAgainMs = 2_000
 /** How long a start waits for places besides home. */
 const furtherPlacesMs = 2_000
 /** When connections are closed that are not idle: also those that have not sent a request yet. */

@@ -34,7 +34,7 @@ const checkMs = 5_000
 
 /**
  * Checks that the key ring decrypts the stored secrets. Gateways have the same ring, and core signs deliveries of webhooks. Rows
- * that were modified outside the service count for nothing, so that nobody can keep cores from starting with forged ones, however many.
+ * that were modified outside the service are ignored, so that nobody can keep cores from starting with forged ones, however many.
  * They are logged.
  *
  * @returns sentences for the operator about keys that are missing or differ
