@@ -159,6 +159,12 @@ test('an entry, a workspace, a ledger or a move with the nil UUID, which stands 
     nil,
   ])
   await expect(open).rejects.toMatchObject({ code: '23514' })
+  const move = query(
+    system.database.serviceUrl,
+    `insert into workspace_move values ($1, 1, 'LEFT', 0, 1, now(), 0, 1, '\\x00')`,
+    [nil],
+  )
+  await expect(move).rejects.toMatchObject({ code: '23514' })
   await verifyLedger(system.admin, {})
   expect((await system.admin.system.status.query()).lastVerification).toMatchObject({ isGenuine: true })
 })

@@ -7,6 +7,7 @@ import { acceptUpgrade, detachUpgrade, type Log, SampledLog } from '@workspace-w
 import express from 'express'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { upgradeText } from '../../../test/setup/batches.ts'
+import { readInIterations, writeEndlessly } from '../../../test/setup/iterations.ts'
 import { listen } from '../../../test/setup/listen.ts'
 import { expectClosedAfterStall, expectUnreadClosed, UnreadClients } from '../../../test/setup/unread-answers.ts'
 import { until } from '../../../test/setup/until.ts'
@@ -103,19 +104,13 @@ describe('of what the connections of a token send for core', () => {
 
   /** Opens connections that send without an end. */
   async function flood(token: string, connections: number): Promise<void> {
-    const piece = Buffer.alloc(2 ** 20)
-    const writeMore = (client: Socket) => void (client.writable && client.write(piece, () => writeMore(client)))
-    for (const client of await Promise.all(Array.from({ length: connections }, () => open(token)))) writeMore(client)
+    const flooding = await Promise.all(Array.from({ length: connections }, () => open(token)))
+    for (const client of flooding) writeEndlessly(client, Buffer.alloc(2 ** 20))
   }
 
   test('a piece is passed on at a time', async () => {
     await flood('a', 10)
-    const readBytes = () => callers.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-    const inIteration: number[] = []
-    for (let before = readBytes(); inIteration.length < 100; before = readBytes()) {
-      await nextIteration()
-      inIteration.push(readBytes() - before)
-    }
+    const inIteration = await readInIterations(callers, 100)
     // Node reads ahead of the first piece of each.
     expect(Math.max(...inIteration.slice(50))).toBeLessThanOrEqual(2 ** 18)
   })

@@ -38,7 +38,6 @@ export function createInternalServer(
         level: 'warn',
         fields: { address },
         message: 'a connection was closed: its answers were not read',
-        summary: 'more: a connection was closed: its answers were not read',
       }),
   })
   return server

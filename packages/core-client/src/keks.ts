@@ -25,23 +25,22 @@ export async function readKekStatus(core: KekCalls, onProgress?: (objects: numbe
   const keks = new Map<string, KekStatus['keks'][number]>()
   const modified: KekStatus['modified'] = { count: 0, rows: [] }
   let objects = 0
-  let active: string | undefined
   let step: KekStatusStep | undefined
   do {
-    step = await core.keks.status.query({ after: step?.next ?? undefined })
-    if (active !== undefined && active !== step.active)
+    const before = step
+    step = await core.keks.status.query({ after: before?.next ?? undefined })
+    if (before && before.active !== step.active)
       throw new Error(
-        `The first key-encryption key of one core is ${active}, that of another core is ${step.active}: give all cores the same KEY_ENCRYPTION_KEYS.`,
+        `The first key-encryption key of one core is ${before.active}, that of another core is ${step.active}: give all cores the same KEY_ENCRYPTION_KEYS.`,
       )
-    active = step.active
     for (const { kek, secrets, onRing } of step.keks) {
-      const before = keks.get(kek) ?? { secrets: 0, onRing: true }
-      keks.set(kek, { kek, secrets: before.secrets + secrets, onRing: before.onRing && onRing })
+      const sum = keks.get(kek) ?? { secrets: 0, onRing: true }
+      keks.set(kek, { kek, secrets: sum.secrets + secrets, onRing: sum.onRing && onRing })
     }
     modified.count += step.modified.length
     modified.rows.push(...step.modified.slice(0, maxNamed - modified.rows.length))
     objects += step.objects
     onProgress?.(objects)
   } while (step.next !== null)
-  return { active, keks: [...keks.values()].toSorted((a, b) => (a.kek < b.kek ? -1 : 1)), modified }
+  return { active: step.active, keks: [...keks.values()].toSorted((a, b) => (a.kek < b.kek ? -1 : 1)), modified }
 }

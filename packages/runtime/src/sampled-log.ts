@@ -5,7 +5,8 @@ const sampleMs = 10_000
 /** Maximum number of kinds within that time. */
 const kindLimit = 100
 
-type Line = { level: 'warn' | 'error'; fields: object; message: string; summary: string }
+/** `summary`: by default the message, after `more:`. */
+type Line = { level: 'warn' | 'error'; fields: object; message: string; summary?: string }
 
 /**
  * A log for lines that anybody can cause without a valid signature, so that nobody can fill the disk. The first line of each
@@ -40,7 +41,7 @@ export class SampledLog {
     const kinds = this.#kinds
     this.#kinds = new Map()
     for (const { more, last } of kinds.values())
-      if (more > 0) this.#log[last.level]({ ...last.fields, count: more }, last.summary)
+      if (more > 0) this.#log[last.level]({ ...last.fields, count: more }, last.summary ?? `more: ${last.message}`)
   }
 }
 

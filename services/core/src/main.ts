@@ -127,6 +127,7 @@ async function findFaults({ checkConnections, orm, keyRing, log }: Core): Promis
   return faultsOfKeyRing(orm.em, keyRing, log)
 }
 
+/** How long core waits before it checks a place again whose database was unavailable. */
 const checkAgainMs = 2_000
 /** How long a start waits for places besides home. */
 const furtherPlacesMs = 2_000

@@ -99,8 +99,8 @@ export async function attempt(
     const fault: FieldReason | null = webhookAddressFault(url, addresses, options.allowed)
     if (fault) return failed('refused', fault)
     const headers = { ...delivery.headers, ...(traceparent !== undefined && { traceparent }) }
-    const turns = { turns: receiverTurns, workspaceId }
-    const agent = isHttps ? new LimitedTlsAgent(httpsOptions, turns) : new LimitedAgent(httpOptions, turns)
+    const receivers = { workspaceId, turns: receiverTurns }
+    const agent = isHttps ? new LimitedTlsAgent(httpsOptions, receivers) : new LimitedAgent(httpOptions, receivers)
     const answer = await send(
       target,
       { ...delivery, headers },

@@ -23,7 +23,7 @@ class LimitedConnection extends Duplex {
   #leftBytes = maxHandshakeBytes
   #isWaiting = false
 
-  constructor(socket: Socket, { turns, workspaceId, hasTls }: Turns & { hasTls: boolean }) {
+  constructor(socket: Socket, { turns, workspaceId, hasTls }: Receivers & { hasTls: boolean }) {
     super()
     this.#socket = socket
     this.#isComplete = !hasTls
@@ -98,20 +98,20 @@ class LimitedConnection extends Duplex {
   }
 }
 
-/** `workspaceId`: whose receivers the connections are for. */
-type Turns = { turns: ReceiverTurns; workspaceId: string }
+/** The receivers of a workspace, and the turns that they take. */
+type Receivers = { workspaceId: string; turns: ReceiverTurns }
 
 /** Makes connections without TLS. What the receiver sends waits for the turn of its workspace. */
 export class LimitedAgent extends http.Agent {
-  readonly #turns: Turns
+  readonly #receivers: Receivers
 
-  constructor(options: http.AgentOptions, turns: Turns) {
+  constructor(options: http.AgentOptions, receivers: Receivers) {
     super(options)
-    this.#turns = turns
+    this.#receivers = receivers
   }
 
   override createConnection(options: TcpNetConnectOpts): Duplex {
-    return new LimitedConnection(net.connect(options), { ...this.#turns, hasTls: false })
+    return new LimitedConnection(net.connect(options), { ...this.#receivers, hasTls: false })
   }
 }
 
@@ -120,15 +120,15 @@ export class LimitedAgent extends http.Agent {
  * certificate that `HandshakeReader` refuses.
  */
 export class LimitedTlsAgent extends https.Agent {
-  readonly #turns: Turns
+  readonly #receivers: Receivers
 
-  constructor(options: https.AgentOptions, turns: Turns) {
+  constructor(options: https.AgentOptions, receivers: Receivers) {
     super(options)
-    this.#turns = turns
+    this.#receivers = receivers
   }
 
   override createConnection(options: ConnectionOptions & TcpNetConnectOpts): tls.TLSSocket {
-    const connection = new LimitedConnection(net.connect(options), { ...this.#turns, hasTls: true })
+    const connection = new LimitedConnection(net.connect(options), { ...this.#receivers, hasTls: true })
     const secure = tls.connect({ ...options, socket: connection })
     connection.readHandshakeOf(secure)
     return secure

@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { FrameReader, frameKinds, packFrame } from '@workspace-wallet/runtime/batch-frames'
 import { afterEach, expect, test } from 'vitest'
+import { readInIterations, writeEndlessly } from '../../../../test/setup/iterations.ts'
 import { until } from '../../../../test/setup/until.ts'
 import { CallBodies } from './call-bodies.ts'
 import { CallLink } from './call-link.ts'
@@ -129,14 +130,11 @@ test('of frames that are too large, a piece is dropped at a time, on all connect
   const bodies = new CallBodies(2 ** 20)
   const links = await Promise.all(Array.from({ length: 10 }, () => openLink(bodies)))
   const frame = packFrame(frameKinds.batch, 1, Buffer.alloc(16_000_000))
-  const writeMore = (client: Socket) => void (client.writable && client.write(frame, () => writeMore(client)))
-  for (const { client } of links) writeMore(client.resume())
-  const readBytes = () => links.reduce((sum, { socket }) => sum + socket.bytesRead, 0)
-  const inIteration: number[] = []
-  for (let before = 0; inIteration.length < 100; before = readBytes()) {
-    await nextIteration()
-    inIteration.push(readBytes() - before)
-  }
+  for (const { client } of links) writeEndlessly(client.resume(), frame)
+  const inIteration = await readInIterations(
+    links.map(({ socket }) => socket),
+    100,
+  )
   // Node reads ahead of the first piece of each.
   expect(Math.max(...inIteration.slice(50))).toBeLessThanOrEqual(2 ** 18)
 })

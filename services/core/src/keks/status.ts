@@ -29,7 +29,7 @@ export async function findKekStatus(em: Em, keyRing: KeyRing, after: string | un
 /** Rows that a start names in the log. */
 const maxNamed = 100
 
-/** How long a start may take for this. Without rows that were written outside the service, it takes milliseconds for each thousand objects. */
+/** How long a start may take for this: whoever has the role of the service can write any number of rows. */
 const checkMs = 5_000
 
 /**

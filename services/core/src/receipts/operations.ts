@@ -52,7 +52,7 @@ async function findClaims(
     core.metrics.modifiedRow(error.table)
     const fields = { workspaceId, transfer: name, reason: error.message }
     const message = 'a transfer was modified outside the service: it gets no receipt; run ledger verify'
-    core.sampledLog.write(`receipt ${workspaceId}`, { level: 'error', fields, message, summary: `more: ${message}` })
+    core.sampledLog.write(`receipt ${workspaceId}`, { level: 'error', fields, message })
     return 'MODIFIED'
   }
 }

@@ -55,7 +55,7 @@ export function warnSampled(
   fields: object,
   message: string,
 ): void {
-  sampledLog.write(kind, { level: 'warn', fields, message, summary: `more: ${message}` })
+  sampledLog.write(kind, { level: 'warn', fields, message })
 }
 
 /** Correct programs cause none of these. Whoever has a token can cause any number, at no cost. */

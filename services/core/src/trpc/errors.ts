@@ -37,7 +37,7 @@ export function toTRPCError(
   if (fault !== 'other') {
     const message = 'the database is unavailable'
     const fields = { err: cause, ...call }
-    core.sampledLog.write(`unavailable ${call.path}`, { level: 'warn', fields, message, summary: `more: ${message}` })
+    core.sampledLog.write(`unavailable ${call.path}`, { level: 'warn', fields, message })
     const isOfCore = fault === 'unavailable'
     return domainError(isOfCore ? new CoreUnavailable() : new DomainError('S002', { retryAfterSeconds: 1 }))
   }

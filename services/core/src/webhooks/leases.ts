@@ -188,7 +188,6 @@ function logWebhook(
     level,
     fields,
     message,
-    summary: `more: ${message}`,
   })
 }
 
